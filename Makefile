@@ -1,0 +1,56 @@
+# One command to try SUNRISE, one to test it; each sets up everything it needs.
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PEERS  := .venv-peers
+PYTHON ?= python3
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+
+.PHONY: help demo test check bench lock clean
+help:            ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+# A stamp names the lock it was installed from: an unchanged lock installs nothing.
+define install
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; install Python 3.11 or 3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' \
+	  || { echo "error: Python 3.11 or 3.12 is needed; say which with make PYTHON=python3.12"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "error: no venv could be made; on Debian: apt-get install python3-venv"; exit 1; }
+	@test -x $(VENV)/bin/uv || $(PY) -m pip install --quiet --disable-pip-version-check uv==0.13.7
+	$(VENV)/bin/uv pip install --quiet --python $(PY) --require-hashes -r $(1)
+	$(VENV)/bin/uv pip install --quiet --python $(PY) --no-deps -e .
+	@touch $@
+endef
+
+$(VENV)/core.stamp: locks/core.txt pyproject.toml
+	$(call install,locks/core.txt)
+$(VENV)/dev.stamp: locks/dev.txt pyproject.toml
+	$(call install,locks/dev.txt)
+	@touch $(VENV)/core.stamp
+
+demo: $(VENV)/core.stamp  ## train five agents on Pendulum, print a table, draw the result
+	$(PY) -m sunrise demo
+
+test: $(VENV)/dev.stamp   ## format, lint, types and every test
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(PY) -m pytest
+
+check: test               ## the same as test: what CI runs
+
+bench: $(VENV)/core.stamp $(PEERS)/stamp  ## speed against PyTorch and Stable-Baselines3
+	$(PY) benchmarks/run.py
+
+# The peers live apart: torch is never a dependency of ours.
+$(PEERS)/stamp: benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
+
+lock:                     ## compile the locks anew from pyproject.toml
+	$(VENV)/bin/uv pip compile pyproject.toml --universal --generate-hashes --no-header -q -o locks/core.txt
+	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header -q -o locks/dev.txt
+
+clean:                    ## remove what make made
+	rm -rf $(VENV) $(PEERS) .cache .mypy_cache .ruff_cache .pytest_cache build dist demo

@@ -1,0 +1,27 @@
+"""The user-facing classes, one an algorithm."""
+
+from pathlib import Path
+
+from sunrise.agents.agent import Agent
+from sunrise.errors import SunriseError
+from sunrise.record import RunFolder
+
+
+class SAC(Agent, algo="sac"):
+    """Soft Actor-Critic, as an ensemble of agents."""
+
+
+AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC,)}
+
+
+def load_run(path: Path) -> Agent:
+    """The agents of a run's last checkpoint, with its environment."""
+    folder = RunFolder(path)
+    config = folder.config()
+    files = sorted(folder.checkpoints.glob("step-*.safetensors"))
+    if not files:
+        raise SunriseError(f"{path} has no checkpoint yet.")
+    return AGENTS[config["algo"]].load(files[-1], env=config["settings"]["env_id"])
+
+
+__all__ = ["AGENTS", "SAC", "Agent", "load_run"]

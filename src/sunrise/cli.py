@@ -1,0 +1,190 @@
+"""The command line. Each command is a function; what it needs is imported when it is called."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from sunrise.errors import SunriseError, near
+
+
+@dataclass
+class Preset:
+    """Where the settings start from."""
+
+    preset: Literal["ours", "authors"] = "ours"
+    """`authors` starts from the settings of the authors' code instead of ours; flags still change them."""
+
+
+@dataclass
+class Evaluate:
+    """Evaluate a run's last checkpoint: one line of JSON on stdout."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run's folder."""
+    episodes: int = 10
+    """Whole episodes to run."""
+    seed: int | None = None
+    """Seed of the episodes; default: the run's own."""
+
+
+@dataclass
+class Envs:
+    """List environments with their observations, actions and the extra they need."""
+
+    pattern: Annotated[str, tyro.conf.Positional] = ""
+    """Show only ids that contain this."""
+
+
+@dataclass
+class Demo:
+    """Train five agents on Pendulum until it is solved, print a table and draw the result."""
+
+    out: Path = Path("demo")
+    """Folder for the run and the picture."""
+    seed: int = 1
+    """Seed of the run."""
+
+
+@dataclass
+class Bench:
+    """Measure speed on this machine, with the limit beside it."""
+
+    members: tuple[int, ...] = (1, 2, 5, 10)
+    """Ensemble sizes."""
+    repeats: int = 60
+    """Updates timed for each size; the best counts."""
+    out: Path | None = None
+    """Also write the numbers as JSON to this file."""
+
+
+def train(arguments: Sequence[str]) -> None:
+    """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
+    from sunrise.agents import AGENTS
+    from sunrise.algorithms import ALGORITHMS
+    from sunrise.console import console
+    from sunrise.settings import Config, flatten_config, with_settings
+
+    name = _word(arguments, ALGORITHMS, "sunrise train", "algorithm")
+    known = ALGORITHMS[name]
+    prog, rest = f"sunrise train {name}", list(arguments[1:])
+    asked = [a for a in rest if a not in ("-h", "--help")]
+    start, _ = tyro.cli(Preset, args=asked, prog=prog, return_unknown_args=True, add_help=False)
+    defaults = known.defaults if start.preset == "ours" else with_settings(known.defaults, known.authors)
+    learner = type(known.defaults.learner)
+
+    def parse(preset: Preset, config: Config[learner]) -> Config[Any]:  # type: ignore[valid-type]
+        return config
+
+    config = tyro.cli(
+        tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(
+            _defaulted(parse, start, defaults)
+        ),
+        args=rest,
+        prog=prog,
+        description=AGENTS[name].__doc__,
+    )
+    settings = flatten_config(config)
+    if not settings["env_id"]:
+        raise SunriseError("--env-id is missing; `sunrise envs` lists the environments.")
+    if not settings["run_dir"]:
+        now = time.strftime("%Y%m%d-%H%M%S")
+        run_id = f"{settings['env_id']}__{name}__{settings['seed']}__{now}".replace("/", "-")
+        settings["run_dir"] = f"runs/{run_id}"
+    total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
+    model = AGENTS[name](known.policies[0], env_id, **settings)
+    console.print(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
+    try:
+        model.learn(total, log_interval=None)
+    except KeyboardInterrupt:
+        console.print(f"\nStopped at timestep {model.num_timesteps:,}; the agents are saved in {settings['run_dir']}.")
+        console.print(f"Look at them: sunrise evaluate {settings['run_dir']}")
+        raise SystemExit(130) from None
+    console.print(f"Finished. Next: sunrise evaluate {settings['run_dir']}")
+
+
+def evaluate(arguments: Sequence[str]) -> None:
+    """Evaluate a run: `sunrise evaluate RUN --episodes 10`."""
+    from sunrise.agents import load_run
+
+    options = tyro.cli(Evaluate, args=arguments, prog="sunrise evaluate")
+    if options.episodes < 1:
+        raise SunriseError(f"episodes is {options.episodes}, but must be at least 1.")
+    model = load_run(options.run)
+    result = model.evaluate(options.episodes, options.seed)
+    row = {"mean_return": result.mean, "std_return": result.std, "episodes": len(result.returns)}
+    print(json.dumps(row))
+
+
+def envs(arguments: Sequence[str]) -> None:
+    """List environments: `sunrise envs`."""
+    from sunrise.envs.catalogue import print_catalogue
+
+    print_catalogue(tyro.cli(Envs, args=arguments, prog="sunrise envs").pattern)
+
+
+def demo(arguments: Sequence[str]) -> None:
+    """Train five agents on Pendulum, print a table, draw the result: `sunrise demo`."""
+    from sunrise.demo import run_demo
+
+    options = tyro.cli(Demo, args=arguments, prog="sunrise demo")
+    run_demo(options.out, options.seed)
+
+
+def bench(arguments: Sequence[str]) -> None:
+    """Measure speed on this machine: `sunrise bench`."""
+    from sunrise.bench import run_bench
+
+    options = tyro.cli(Bench, args=arguments, prog="sunrise bench")
+    run_bench(options.members, options.repeats, options.out)
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
+    "train": train,
+    "evaluate": evaluate,
+    "envs": envs,
+    "demo": demo,
+    "bench": bench,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; what the user can put right is one sentence on stderr."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["--version"]:
+        from sunrise import __version__
+
+        print(__version__)
+        return
+    try:
+        name = _word(arguments, COMMANDS, "sunrise", "command")
+        COMMANDS[name](arguments[1:])
+    except SunriseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:
+    """The command or algorithm that was asked for; without one, or for help, the list of them."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"usage: {prog} {what.upper()} ...\n\n{what}s:", file=sys.stdout)
+        for name, entry in known.items():
+            print(f"  {name:<12}{(entry.__doc__ or '').strip() if callable(entry) else ''}")
+        print(f"\n`{prog} {what.upper()} --help` shows its flags.")
+        raise SystemExit(0 if arguments else 2)
+    if arguments[0] not in known:
+        raise SunriseError(f"there is no {what} {arguments[0]!r}.{near(arguments[0], known, count=1)}")
+    return arguments[0]
+
+
+def _defaulted(function: Any, *defaults: Any) -> Any:
+    """`function` with defaults for its parameters, for tyro to start from."""
+    function.__defaults__ = defaults
+    return function

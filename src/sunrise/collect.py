@@ -1,0 +1,104 @@
+"""Stepping the environments: the one place that tells termination from truncation."""
+
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from jaxtyping import Bool, Float, Int
+
+from sunrise.envs.make import AnyVectorEnv
+from sunrise.errors import EnvironmentFailedError, NonFiniteError
+from sunrise.randomness import episode_seed
+from sunrise.replay.uniform import as_stored
+from sunrise.types import Batch, Collected, Episode, Observation
+
+
+class Collector:
+    """Steps E environments and closes their transitions.
+
+    Every episode is reset with a seed derived from (run seed, environment, episode). Gymnasium's own vector
+    environments take such resets in each of their autoreset modes; a foreign one that resets itself is followed
+    as its mode says, and then its episodes after the first have no seed of ours.
+    """
+
+    def __init__(
+        self,
+        env: AnyVectorEnv,
+        seed: int,
+        members: int,
+        rng: np.random.Generator,
+        gamma: float,
+        truncation: Literal["bootstrap", "terminal"],
+    ) -> None:
+        self.env, self.seed, self.members, self.rng = env, seed, members, rng
+        self.gamma, self.truncation = gamma, truncation
+        self.count = env.num_envs
+        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.reseeds = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self.episode: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
+        self.acting: Int[np.ndarray, "E"] = rng.integers(members, size=self.count)
+        """The member that acts in each environment for this episode, where one member acts."""
+        self.total: Float[np.ndarray, "E"] = np.zeros(self.count)
+        self.length: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
+        self.resetting: Bool[np.ndarray, "E"] = np.zeros(self.count, bool)
+        """Environments that spend their next step on resetting themselves."""
+        self.obs = self._checked(self._reset(), "the first observation", 0)
+
+    def step(self, action: np.ndarray, kept_action: np.ndarray, timesteps: int) -> Collected:
+        """Act in every environment; `kept_action` is what the transition remembers."""
+        try:
+            raw, reward, terminated, truncated, info = self.env.step(action)
+        except Exception as error:
+            raise EnvironmentFailedError(timesteps, error) from error
+        next_obs = self._checked(raw, "an observation", timesteps)
+        reward = np.asarray(reward, np.float32)
+        if not np.isfinite(reward).all():
+            raise NonFiniteError("a reward", timesteps, "Look at the environment's reward.")
+        done = terminated | truncated
+        stepped = ~self.resetting
+        self.total += np.where(stepped, reward, 0)
+        self.length += stepped
+        last_obs = self._last_observation(next_obs, done, info)
+        ends = done if self.truncation == "terminal" else terminated
+        discount = np.where(ends, 0, self.gamma).astype(np.float32)
+        batch = Batch(self.obs, kept_action, reward, discount, last_obs)
+        if not stepped.all():
+            batch = jax.tree.map(lambda x: x[stepped], batch)
+        ended = np.flatnonzero(done & stepped)
+        episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in ended]
+        self.obs = self._begin(ended, next_obs) if ended.size else next_obs
+        self.resetting = done & (not self.reseeds) & (self.mode == AutoresetMode.NEXT_STEP)
+        return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes)
+
+    def _begin(self, ended: Int[np.ndarray, "ended"], next_obs: Observation) -> Observation:
+        """Start a new episode where one ended."""
+        self.episode[ended] += 1
+        self.acting[ended] = self.rng.integers(self.members, size=ended.size)
+        self.total[ended], self.length[ended] = 0, 0
+        if not self.reseeds:
+            return next_obs
+        mask = np.zeros(self.count, bool)
+        mask[ended] = True
+        return self._checked(self._reset({"reset_mask": mask}), "the first observation of an episode", 0)
+
+    def _reset(self, options: dict[str, Any] | None = None) -> Observation:
+        seeds: Any = [episode_seed(self.seed, "episodes", e, int(self.episode[e])) for e in range(self.count)]
+        return self.env.reset(seed=seeds, options=options)[0]
+
+    def _last_observation(self, next_obs: Observation, done: np.ndarray, info: dict[str, Any]) -> Observation:
+        """The true last observation of an episode, also where the environment has already begun the next."""
+        if self.mode != AutoresetMode.SAME_STEP or not done.any():
+            return next_obs
+        last = jax.tree.map(np.copy, next_obs)
+        for e in np.flatnonzero(done):
+            final = as_stored(info["final_obs"][e])
+            jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
+        return last
+
+    def _checked(self, raw: Observation, name: str, timesteps: int) -> Observation:
+        obs = as_stored(raw)
+        for leaf in jax.tree.leaves(obs):
+            if not np.isfinite(leaf).all():
+                raise NonFiniteError(name, timesteps, "Look at the environment's observations.")
+        return obs

@@ -1,0 +1,76 @@
+"""What a person sees while a run goes on: a live line on a terminal, a line an event elsewhere. All on stderr."""
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sunrise.evaluate import Evaluation
+from sunrise.train import Trainer
+
+console = Console(stderr=True, highlight=False)
+
+
+class ProgressLine:
+    """Steps, steps a second, time left, the last return and the last evaluation."""
+
+    def __init__(self, total: int, enabled: bool) -> None:
+        self.enabled, self.total = enabled, total
+        self.live = enabled and console.is_terminal
+        self.began, self.first = time.perf_counter(), 0
+        self.shown = -1.0
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]:.0f} steps/s"),
+            TimeRemainingColumn(),
+            TextColumn("return {task.fields[last]}  eval {task.fields[evaluation]}"),
+            console=console,
+            disable=not self.live,
+        )
+        self.task = self.progress.add_task("training", total=total, speed=0.0, last="-", evaluation="-")
+
+    def __enter__(self) -> "ProgressLine":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def step(self, trainer: Trainer) -> None:
+        """Show where the run is, a few times a second."""
+        now = time.perf_counter()
+        if not self.live or (now - self.shown < 0.2 and trainer.timesteps < self.total):
+            return
+        self.shown = now
+        if not self.first:
+            self.began, self.first = now, trainer.timesteps
+        self.progress.update(
+            self.task,
+            completed=trainer.timesteps,
+            speed=(trainer.timesteps - self.first) / max(now - self.began, 1e-9),
+            last=_number(trainer.last_return),
+            evaluation=_number(trainer.last_evaluation and trainer.last_evaluation.mean),
+        )
+
+    def metrics(self, row: dict[str, Any]) -> None:
+        """Without a terminal: a line for each row of metrics."""
+        if self.enabled and not self.live:
+            left = (self.total - row["timesteps"]) / max(row["time/steps_per_s"], 1e-9)
+            console.print(
+                f"{row['timesteps']:>9,}/{self.total:,}  {row['time/steps_per_s']:.0f} steps/s  "
+                f"{left / 60:.1f} min left  return {_number(row.get('rollout/return_mean'))}"
+            )
+
+    def evaluation(self, timesteps: int, result: Evaluation) -> None:
+        if self.enabled and not self.live:
+            console.print(
+                f"{timesteps:>9,}  evaluation: mean return {_number(result.mean)} ± {_number(result.std)} "
+                f"over {len(result.returns)} episodes"
+            )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

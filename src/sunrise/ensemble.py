@@ -1,0 +1,268 @@
+"""SUNRISE (Lee et al., ICML 2021): three array functions, and an ensemble of any learner by `jax.vmap`.
+
+`votes` holds every opinion on axis 0. For SAC the voters are the 2N critics; for Rainbow, the N networks. Nothing
+in this file knows an algorithm, and one member is the plain algorithm on the same lines.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from sunrise.tensors import named_leaves
+from sunrise.types import AnyArray, Backup, Learner, Observation, Sample, State, rows
+
+# -- the paper ---------------------------------------------------------------------------------------------------------
+
+
+def bootstrap_mask(rng: np.random.Generator, rows: int, members: int, prob: float) -> Bool[np.ndarray, "rows N"]:
+    """m_{t,i} ~ Bernoulli(β) for each transition and member. A row of zeros, of use to nobody, gets one 1."""
+    mask = rng.random((rows, members)) < prob
+    forced = rng.integers(members, size=rows)
+    empty = ~mask.any(axis=1)
+    mask[empty, forced[empty]] = True
+    return mask
+
+
+def confidence_weight(votes: Float[Array, "V *rest"], temperature: float | Float[Array, ""]) -> Float[Array, "*rest"]:
+    """W = σ(−Q̄_std · T) + 0.5: the less the target critics agree, the less a backup counts. In [0.5, 1]."""
+    return jax.nn.sigmoid(-jnp.std(votes, axis=0) * temperature) + 0.5
+
+
+def ucb_scores(votes: Float[Array, "V *rest"], ucb_lambda: float | Float[Array, ""]) -> Float[Array, "*rest"]:
+    """Q_mean + λ Q_std of each candidate action: optimism where the critics disagree."""
+    return jnp.mean(votes, axis=0) + ucb_lambda * jnp.std(votes, axis=0)
+
+
+# -- the ensemble ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EnsembleSettings:
+    """SUNRISE's own settings."""
+
+    ensemble_size: int = 5
+    """Number of agents N; 1 is the plain algorithm."""
+    bootstrap_prob: float = 1.0
+    """β: chance that a transition is shown to a member."""
+    weight_temperature: float = 20.0
+    """T of the confidence weight."""
+    ucb_lambda: float = 1.0
+    """λ of the exploration bonus."""
+    exploration: Literal["ucb", "member"] = "ucb"
+    """Act with the candidate of the highest UCB, or with one random member for a whole episode."""
+    weighting: Literal["auto", "confidence", "none", "random"] = "auto"
+    """Weight of a backup: by confidence, 1, or U[0.5, 1]; auto is confidence for two members or more."""
+    weight_votes: Literal["own", "shared"] = "own"
+    """Each critic judges its own member's next action (the authors' code), or all judge the same one (the paper)."""
+
+
+class EnsembleNumbers(NamedTuple):
+    """Arguments of the compiled functions: changing one compiles nothing."""
+
+    temperature: Float[Array, ""] | float
+    ucb_lambda: Float[Array, ""] | float
+
+
+class Ensemble(NamedTuple):
+    """N agents as one pytree, and the one counter they share."""
+
+    members: State
+    step: Int[Array, ""]
+
+
+class Tally(NamedTuple):
+    """Sums of what the updates since the last log reported; it stays on the device until it is read."""
+
+    updates: Int[Array, ""]
+    sums: dict[str, Float[Array, ""]]
+
+
+class Report(NamedTuple):
+    """What an update tells the host."""
+
+    finite: Bool[Array, ""]
+    """False: a value was not finite, and the update was refused."""
+    priority: Float[Array, "B"]
+    """Mean error of the members' critics on each row."""
+
+
+class Choice(NamedTuple):
+    """An action for each environment, and which candidate it was."""
+
+    action: Shaped[Array, "E *A"]
+    candidate: Int[Array, "E"]
+
+
+class Sunrise(NamedTuple):
+    """The compiled functions of an ensemble. Each takes `numbers` = (EnsembleNumbers, the learner's numbers)."""
+
+    init: Callable[[PRNGKeyArray, Any], tuple[Ensemble, Tally]]
+    update: Callable[[Ensemble, Tally, Sample, PRNGKeyArray, Any], tuple[Ensemble, Tally, Report]]
+    explore: Callable[[State, Observation, AnyArray, PRNGKeyArray, AnyArray, Any], Choice]
+    """members, obs[E], acting member[E], key, counter, numbers."""
+    exploit: Callable[[State, Observation, Any], Array]
+    uncertainty: Callable[[State, Observation, AnyArray, Any], Array]
+    faults: Callable[[Ensemble, Sample, PRNGKeyArray, Any], list[str]]
+    """Runs an update that was refused once more, and names what is not finite in it."""
+
+
+def member_keys(key: PRNGKeyArray, counter: Int[Array, ""] | int, members: int) -> Shaped[PRNGKeyArray, "N"]:
+    """A key for each member that depends on the counter and on the member, and not on how many there are."""
+    now = jax.random.fold_in(key, counter)
+    return jax.vmap(lambda i: jax.random.fold_in(now, i))(jnp.arange(members))
+
+
+def pool(votes: Float[Array, "N K *rest"]) -> Float[Array, "V *rest"]:
+    """Every critic of every member is a voter."""
+    return votes.reshape(-1, *votes.shape[2:])
+
+
+def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) -> Sunrise:
+    """An ensemble of what `make_learner(numbers)` returns."""
+    n = settings.ensemble_size
+    weighting = resolve_weighting(settings)
+
+    def init(key: PRNGKeyArray, numbers: Any) -> tuple[Ensemble, Tally]:
+        one = make_learner(numbers[1])
+        members = jax.vmap(one.init)(member_keys(key, 0, n))
+        names = (*one.metrics, *spread("disagreement", jnp.zeros(1)), *spread("weight", jnp.zeros(1)))
+        zero = jnp.zeros((), jnp.int32)
+        start = Ensemble(members, step=zero), Tally(zero, {name: jnp.zeros(()) for name in names})
+        # A weakly typed leaf would become a strong one in the first update, and compile the second anew.
+        return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), start)  # type: ignore[no-any-return]
+
+    def weigh(
+        one: Learner,
+        members: State,
+        sample: Sample,
+        backup: Backup,
+        keys: Array,
+        key: PRNGKeyArray,
+        temperature: Any,
+    ) -> tuple[Array, Array]:
+        """The weight of each backup, [1 or N, B], and the disagreement it rests on."""
+        if settings.weight_votes == "shared" and weighting == "confidence":
+            votes = pool(
+                jax.vmap(
+                    lambda state, k: jax.vmap(lambda a: one.judge_next(state, sample.batch, a, k), out_axes=1)(
+                        backup.action
+                    )
+                )(members, keys)
+            )  # [V, N, B]
+        else:
+            votes = pool(backup.votes)[:, None]  # [V, 1, B]
+        std = jnp.std(votes, axis=0)
+        if weighting == "confidence":
+            return confidence_weight(votes, temperature), std
+        if weighting == "random":
+            return jax.random.uniform(key, std.shape, minval=0.5, maxval=1.0), std
+        return jnp.ones_like(std), std
+
+    def step_once(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> tuple[Any, ...]:
+        one = make_learner(numbers[1])
+        members, batch = ensemble.members, sample.batch
+        keys = member_keys(key, ensemble.step, n)
+        mask = sample.mask.T.astype(batch.reward.dtype)  # [N, B]
+        backup = jax.vmap(one.bellman, (0, None, 0, 0))(members, batch, mask, keys)
+        random = jax.random.fold_in(jax.random.fold_in(key, ensemble.step), n)
+        weight, std = weigh(one, members, sample, backup, keys, random, numbers[0].temperature)
+        factor = jnp.broadcast_to(weight * sample.importance, mask.shape)
+        new, info = jax.vmap(one.learn, (0, None, 0, 0, 0, None, 0))(
+            members, batch, mask, backup, factor, ensemble.step, keys
+        )
+        metrics = {name: value.mean() for name, value in info.metrics.items()}
+        metrics |= spread("disagreement", std) | spread("weight", weight)
+        return new, metrics, info.error.mean(axis=(0, 1))
+
+    def update(
+        ensemble: Ensemble, tally: Tally, sample: Sample, key: PRNGKeyArray, numbers: Any
+    ) -> tuple[Ensemble, Tally, Report]:
+        new, metrics, priority = step_once(ensemble, sample, key, numbers)
+        finite = all_finite((new, metrics))
+
+        def keep(new: Any, old: Any) -> Any:
+            return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
+
+        tally_new = Tally(tally.updates + 1, jax.tree.map(jnp.add, tally.sums, metrics))
+        return (
+            Ensemble(keep(new, ensemble.members), ensemble.step + finite),
+            keep(tally_new, tally),
+            Report(finite, priority),
+        )
+
+    def candidates(one: Learner, members: State, obs: Observation, keys: Array) -> Array:
+        """What may be done: the finite set of actions, or what the members propose. [C, E, *A]."""
+        if one.actions is not None:
+            return jnp.broadcast_to(one.actions[:, None], (one.actions.size, rows(obs)))
+        return jax.vmap(one.propose, (0, None, 0))(members, obs, keys)
+
+    def explore(
+        members: State, obs: Observation, acting: Array, key: PRNGKeyArray, counter: Array, numbers: Any
+    ) -> Choice:
+        one = make_learner(numbers[1])
+        keys = member_keys(key, counter, n)
+        if settings.exploration == "member":
+            proposals = jax.vmap(one.propose, (0, None, 0))(members, obs, keys)
+            return Choice(proposals[acting, jnp.arange(rows(obs))], acting)
+        options = candidates(one, members, obs, keys)
+        votes = pool(
+            jax.vmap(lambda state, k: jax.vmap(lambda a: one.judge(state, obs, a, k), out_axes=1)(options))(
+                members, keys
+            )
+        )  # [V, C, E]
+        best = jnp.argmax(ucb_scores(votes, numbers[0].ucb_lambda), axis=0)
+        return Choice(options[best, jnp.arange(rows(obs))], best)
+
+    def exploit(members: State, obs: Observation, numbers: Any) -> Array:
+        """The mean of the members' actions, or the action of the highest mean value."""
+        one = make_learner(numbers[1])
+        if one.actions is None:
+            return jax.vmap(lambda state: one.propose(state, obs, None))(members).mean(axis=0)
+        options = candidates(one, members, obs, jnp.zeros(n))
+        votes = jax.vmap(lambda state: jax.vmap(lambda a: one.judge(state, obs, a, None), out_axes=1)(options))(members)
+        return one.actions[jnp.argmax(pool(votes).mean(axis=0), axis=0)]
+
+    def uncertainty(members: State, obs: Observation, action: Array, numbers: Any) -> Array:
+        one = make_learner(numbers[1])
+        return jnp.std(pool(jax.vmap(lambda state: one.judge(state, obs, action, None))(members)), axis=0)
+
+    def faults(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> list[str]:
+        new, metrics, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
+        found = [name for name, value in metrics.items() if not np.isfinite(value)]
+        for name, leaf in named_leaves(new).items():
+            bad = ~np.isfinite(np.asarray(leaf)).reshape(n, -1).all(axis=1)
+            found += [f"{name} of member {i}" for i in np.flatnonzero(bad)]
+        return found
+
+    return Sunrise(
+        faults=faults,
+        init=jax.jit(init),
+        update=jax.jit(update, donate_argnums=(0, 1)),
+        explore=jax.jit(explore),
+        exploit=jax.jit(exploit),
+        uncertainty=jax.jit(uncertainty),
+    )
+
+
+def resolve_weighting(settings: EnsembleSettings) -> Literal["confidence", "none", "random"]:
+    """`auto` is confidence for two members or more and none for one."""
+    if settings.weighting != "auto":
+        return settings.weighting
+    return "confidence" if settings.ensemble_size > 1 else "none"
+
+
+def spread(name: str, values: Array) -> dict[str, Array]:
+    """Mean, 5 % and 95 % of a distribution."""
+    low, high = jnp.quantile(values, jnp.asarray([0.05, 0.95]))
+    return {f"{name}_mean": values.mean(), f"{name}_p05": low, f"{name}_p95": high}
+
+
+def all_finite(tree: Any) -> Bool[Array, ""]:
+    """Whether every number of a tree is finite."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]))

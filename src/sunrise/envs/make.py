@@ -1,0 +1,91 @@
+"""From an id, an environment or a vector environment to a vector environment whose episodes we can seed."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from sunrise.errors import SunriseError, near
+
+AnyEnv = gym.Env[Any, Any]
+AnyVectorEnv = VectorEnv[Any, Any, Any]
+
+
+def make_env(env_id: str, **options: Any) -> AnyEnv:
+    """One environment by its id."""
+    try:
+        return gym.make(env_id, disable_env_checker=True, **options)
+    except (gym.error.NameNotFound, gym.error.NamespaceNotFound, gym.error.VersionNotFound):
+        raise SunriseError(
+            f"there is no environment {env_id!r}.{near(env_id, gym.registry)} `sunrise envs` lists every id."
+        ) from None
+    except gym.error.Error as error:
+        raise SunriseError(f"the environment {env_id!r} cannot be made: {error}") from error
+
+
+def factory(env: str | AnyEnv) -> Callable[[], AnyEnv] | None:
+    """How to make another environment like `env`; None where there is no way to know."""
+    if isinstance(env, str):
+        return lambda: make_env(env)
+    spec = env.spec
+    return None if spec is None else lambda: gym.make(spec)
+
+
+def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
+    """`count` environments side by side. We reset them ourselves, each episode with its own seed."""
+    kind = AsyncVectorEnv if vectorization == "async" else SyncVectorEnv
+    return kind([make] * count, autoreset_mode=AutoresetMode.DISABLED)
+
+
+def as_vector(
+    env: str | AnyEnv | AnyVectorEnv, count: int = 1, vectorization: Literal["sync", "async"] = "sync"
+) -> AnyVectorEnv:
+    """Any of the three ways to name an environment, as a vector environment."""
+    if isinstance(env, VectorEnv):
+        return env
+    if isinstance(env, gym.Env):
+        make = factory(env)
+        if count == 1:
+            return make_vector(lambda: env, 1, "sync")
+        if make is None:
+            raise SunriseError(f"num_envs is {count}, but one environment object was given: give its id instead.")
+        return make_vector(make, count, vectorization)
+    return make_vector(lambda: make_env(env), count, vectorization)
+
+
+def check_observation_space(space: gym.Space[Any]) -> None:
+    """Box, or Dict of Boxes; anything else is refused."""
+    boxes = space.spaces.values() if isinstance(space, gym.spaces.Dict) else [space]
+    for box in boxes:
+        if not isinstance(box, gym.spaces.Box):
+            raise SunriseError(
+                f"observations are {space}, but must be a Box or a Dict of Boxes; "
+                "gymnasium.wrappers.FlattenObservation turns many others into a Box."
+            )
+
+
+def check_continuous(space: gym.Space[Any], algorithm: str) -> None:
+    """A bounded Box of float actions; anything else is refused."""
+    if isinstance(space, gym.spaces.Discrete):
+        raise SunriseError(f"{algorithm} needs continuous actions (a Box), but this environment's are {space}.")
+    if not isinstance(space, gym.spaces.Box) or not np.issubdtype(space.dtype, np.floating):
+        raise SunriseError(f"{algorithm} needs a Box of float actions, but this environment's are {space}.")
+    if not space.is_bounded():
+        raise SunriseError(
+            f"actions are {space}, which has no bounds; wrap the environment in gymnasium.wrappers.RescaleAction."
+        )
+
+
+def rescale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
+    """From [-1, 1], where policies live, to the environment's bounds."""
+    low, high = space.low, space.high
+    unit = action.reshape(action.shape[0], *space.shape)
+    return np.clip(low + (unit + 1) * 0.5 * (high - low), low, high).astype(space.dtype)
+
+
+def unscale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
+    """From the environment's bounds to [-1, 1], one flat row an action."""
+    unit = 2 * (action - space.low) / (space.high - space.low) - 1
+    return np.asarray(unit, np.float32).reshape(action.shape[0], -1)

@@ -1,0 +1,35 @@
+"""Errors made for people: one sentence that says what is wrong and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class SunriseError(Exception):
+    """Something the user can put right; the command line shows its text and no traceback."""
+
+
+class NonFiniteError(SunriseError):
+    """A value that is not finite reached the run."""
+
+    def __init__(self, name: str, timesteps: int, hint: str = "") -> None:
+        self.name, self.timesteps = name, timesteps
+        super().__init__(f"{name} is not finite (NaN or infinite) at timestep {timesteps:,}.{hint and ' ' + hint}")
+
+
+class EnvironmentFailedError(SunriseError):
+    """An environment raised an exception."""
+
+    def __init__(self, timesteps: int, cause: BaseException) -> None:
+        self.timesteps = timesteps
+        super().__init__(
+            f"the environment raised {type(cause).__name__} at timestep {timesteps:,}: {cause}. "
+            "What was logged until then is on disk."
+        )
+
+
+def near(word: str, known: Iterable[str], count: int = 5) -> str:
+    """A sentence with the known words nearest to a wrong one, or nothing."""
+    names = list(known)
+    by_case = {name.casefold(): name for name in names}
+    found = [by_case[m] for m in difflib.get_close_matches(word.casefold(), by_case, n=count, cutoff=0.5)]
+    return f" Did you mean {', '.join(found)}?" if found else ""

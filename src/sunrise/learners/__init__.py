@@ -1,0 +1,1 @@
+"""One algorithm a file, each written for one agent."""

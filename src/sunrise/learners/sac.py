@@ -1,0 +1,200 @@
+"""Soft Actor-Critic for one agent (Haarnoja et al., 2018), with twin critics and a tuned entropy weight."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sunrise.networks import MLP, Init, flatten, mlp
+from sunrise.types import Backup, Batch, Info, Learner, Observation
+
+CRITICS = 2
+LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
+METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean")
+
+
+@dataclass(frozen=True)
+class SACSettings:
+    """How one SAC agent learns."""
+
+    learning_rate: float = 3e-4
+    """Adam's step size for actor, critics and entropy weight."""
+    tau: float = 0.005
+    """How far the target critics move towards the critics at each update."""
+    ent_coef: str | float = "auto"
+    """Entropy weight α: a number, `auto` to tune it, or `auto_0.1` to tune it from 0.1."""
+    target_entropy: str | float = "auto"
+    """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
+    net_arch: tuple[int, ...] = (256, 256)
+    """Hidden layers of actor and critics."""
+    init: Init = "default"
+    """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code."""
+    target_init: Literal["copy", "random"] = "copy"
+    """Target critics start as a copy of the critics, or with random weights of their own (the authors' code)."""
+    loss_normaliser: Literal["rows", "mask"] = "rows"
+    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
+    weight_action: Literal["backup", "fresh"] = "backup"
+    """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
+    alpha_in_target: Literal["before", "after"] = "before"
+    """Actor and target use α before its step, or after it (the authors' code)."""
+
+
+class SACNumbers(NamedTuple):
+    """The settings that are arguments of the compiled functions: changing one compiles nothing."""
+
+    learning_rate: Float[Array, ""] | float
+    tau: Float[Array, ""] | float
+    target_entropy: Float[Array, ""] | float
+    fixed_alpha: Float[Array, ""] | float
+
+
+class SACState(NamedTuple):
+    """Parameters and optimiser states of one agent; `critics` and `targets` have K on axis 0."""
+
+    actor: MLP
+    critics: MLP
+    targets: MLP
+    log_alpha: Float[Array, ""]
+    actor_opt: optax.OptState
+    critic_opt: optax.OptState
+    alpha_opt: optax.OptState
+
+
+def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
+    """The numbers of `settings`, with `auto` resolved."""
+    entropy = settings.target_entropy
+    return SACNumbers(
+        learning_rate=settings.learning_rate,
+        tau=settings.tau,
+        target_entropy=-float(action_dim) if entropy == "auto" else float(entropy),
+        fixed_alpha=initial_alpha(settings.ent_coef)[0],
+    )
+
+
+def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
+    """The first entropy weight, and whether it is tuned."""
+    text = str(ent_coef)
+    if text.startswith("auto"):
+        return (float(text.removeprefix("auto_")) if "_" in text else 1.0), True
+    return float(text), False
+
+
+def squash(mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray) -> tuple[Array, Array]:
+    """A sample of tanh(N(mean, std)) and its log-probability."""
+    noise = jax.random.normal(key, mean.shape)
+    action = jnp.tanh(mean + jnp.exp(log_std) * noise)
+    gaussian = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
+    return action, jnp.sum(gaussian - jnp.log(1 - action**2 + 1e-6), axis=-1)
+
+
+def masked_mean(
+    loss: Float[Array, "*K B"], mask: Float[Array, "B"], normaliser: Literal["rows", "mask"]
+) -> Float[Array, "*K"]:
+    """The mean of a loss over the rows that this member's bootstrap mask lets through."""
+    return jnp.sum(mask * loss, axis=-1) / (mask.sum() + 1 if normaliser == "mask" else mask.size)
+
+
+def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumbers) -> Learner:
+    """SAC as a learner: the actor is masked and not weighted, the critics are masked and weighted."""
+    adam = optax.adam(numbers.learning_rate)
+    start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
+
+    def init(key: PRNGKeyArray) -> SACState:
+        def new_critics(key: PRNGKeyArray) -> MLP:
+            sizes = (obs_dim + action_dim, *settings.net_arch, 1)
+            return jax.vmap(lambda k: mlp(k, sizes, settings.init, last_bound=3e-3))(jax.random.split(key, CRITICS))
+
+        k_actor, k_critics, k_targets = jax.random.split(key, 3)
+        actor = mlp(k_actor, (obs_dim, *settings.net_arch, 2 * action_dim), settings.init, last_bound=1e-3)
+        critics = new_critics(k_critics)
+        targets = critics if settings.target_init == "copy" else new_critics(k_targets)
+        log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
+        return SACState(actor, critics, targets, log_alpha, adam.init(actor), adam.init(critics), adam.init(log_alpha))
+
+    def gaussian(actor: MLP, obs: Observation) -> tuple[Array, Array]:
+        mean, log_std = jnp.split(actor(flatten(obs)), 2, axis=-1)
+        return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
+
+    def q_values(critics: MLP, obs: Observation, action: Float[Array, "B A"]) -> Float[Array, "K B"]:
+        rows = jnp.concatenate([flatten(obs), action], axis=-1)
+        return jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
+
+    def propose(state: SACState, obs: Observation, key: PRNGKeyArray | None) -> Array:
+        mean, log_std = gaussian(state.actor, obs)
+        return jnp.tanh(mean) if key is None else squash(mean, log_std, key)[0]
+
+    def judge(state: SACState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
+        return q_values(state.critics, obs, action)
+
+    def judge_next(state: SACState, batch: Batch, action: Array, key: PRNGKeyArray) -> Array:
+        return q_values(state.targets, batch.next_obs, action)
+
+    def alpha_step(state: SACState, mask: Array, log_prob: Array) -> tuple[Array, optax.OptState]:
+        if not tune_alpha:
+            return state.log_alpha, state.alpha_opt
+        surplus = jax.lax.stop_gradient(log_prob + numbers.target_entropy)
+        gradient = jax.grad(lambda log_alpha: masked_mean(-log_alpha * surplus, mask, settings.loss_normaliser))(
+            state.log_alpha
+        )
+        step, alpha_opt = adam.update(gradient, state.alpha_opt)
+        return state.log_alpha + step, alpha_opt
+
+    def alpha_in_use(state: SACState, batch: Batch, mask: Array, k_now: PRNGKeyArray) -> Array:
+        if settings.alpha_in_target == "before":
+            return jnp.exp(state.log_alpha)
+        _, log_prob = squash(*gaussian(state.actor, batch.obs), k_now)
+        return jnp.exp(alpha_step(state, mask, log_prob)[0])
+
+    def bellman(state: SACState, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
+        k_now, k_next, k_weight = jax.random.split(key, 3)
+        next_policy = gaussian(state.actor, batch.next_obs)
+        next_action, next_log_prob = squash(*next_policy, k_next)
+        next_q = q_values(state.targets, batch.next_obs, next_action)
+        # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s')
+        value = next_q.min(axis=0) - alpha_in_use(state, batch, mask, k_now) * next_log_prob
+        if settings.weight_action == "fresh":
+            next_action = squash(*next_policy, k_weight)[0]
+            next_q = q_values(state.targets, batch.next_obs, next_action)
+        return Backup(target=batch.reward + batch.discount * value, action=next_action, votes=next_q)
+
+    def learn(
+        state: SACState,
+        batch: Batch,
+        mask: Float[Array, "B"],
+        backup: Backup,
+        weight: Float[Array, "*K B"],
+        step: Array,
+        key: PRNGKeyArray,
+    ) -> tuple[SACState, Info]:
+        k_now, _, _ = jax.random.split(key, 3)
+        alpha = alpha_in_use(state, batch, mask, k_now)
+
+        def critic_loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
+            q = q_values(critics, batch.obs, batch.action)
+            error = q - backup.target
+            return masked_mean(weight * error**2, mask, settings.loss_normaliser).sum(), (q, error)
+
+        (critic_value, (q, error)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
+        change, critic_opt = adam.update(gradient, state.critic_opt)
+        critics = optax.apply_updates(state.critics, change)
+
+        def actor_loss(actor: MLP) -> tuple[Array, Array]:
+            action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
+            loss = alpha * log_prob - q_values(critics, batch.obs, action).min(axis=0)
+            return masked_mean(loss, mask, settings.loss_normaliser), log_prob
+
+        (actor_value, log_prob), gradient = jax.value_and_grad(actor_loss, has_aux=True)(state.actor)
+        change, actor_opt = adam.update(gradient, state.actor_opt)
+        actor = optax.apply_updates(state.actor, change)
+
+        log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
+        targets = optax.incremental_update(critics, state.targets, numbers.tau)
+        metrics = dict(zip(METRICS, (critic_value, actor_value, alpha, -log_prob.mean(), q.mean()), strict=True))
+        new = SACState(actor, critics, targets, log_alpha, actor_opt, critic_opt, alpha_opt)
+        return new, Info(error=jnp.abs(error), metrics=metrics)
+
+    return Learner(init, propose, judge, bellman, judge_next, learn, METRICS)

@@ -1,0 +1,167 @@
+"""A run's folder: results are data, one row an event, flushed as they happen."""
+
+import csv
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+import sunrise
+from sunrise.errors import SunriseError
+from sunrise.evaluate import Evaluation
+from sunrise.tensors import write_atomically
+
+Status = Literal["running", "stopped", "finished", "failed"]
+EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
+
+
+def machine() -> dict[str, Any]:
+    """What the bits of a result may depend on."""
+    cpu = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "system": platform.platform(),
+        "device": jax.devices()[0].device_kind,
+        "python": platform.python_version(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of what computes."""
+    return {"sunrise-rl": sunrise.__version__} | {name: metadata.version(name) for name in PACKAGES}
+
+
+def to_json(content: Any) -> str:
+    """JSON that a person can read; a number that is not finite becomes null."""
+    return json.dumps(_finite(content), indent=2) + "\n"
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+class Scalars:
+    """TensorBoard events: one scalar of one name at one step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.writer = EventFileWriter(str(folder))
+
+    def add(self, row: Mapping[str, Any], step: int) -> None:
+        values = [
+            Summary.Value(tag=name if "/" in name else f"run/{name}", simple_value=float(value))
+            for name, value in row.items()
+            if isinstance(value, int | float)
+        ]
+        self.writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
+        self.writer.flush()
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class RunFolder:
+    """config.json, metrics.jsonl, eval.csv, status.json, TensorBoard events and checkpoints/ of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._scalars: Scalars | None = None
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def create(self, algo: str, settings: Mapping[str, Any]) -> None:
+        """Make the folder; one that already holds a run is refused."""
+        if (self.path / "config.json").exists():
+            raise SunriseError(f"{self.path} already holds a run: choose another --run-dir, or remove it.")
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        config = {
+            "algo": algo,
+            "settings": dict(settings),
+            "versions": versions(),
+            "machine": machine(),
+            "command": sys.argv,
+        }
+        write_atomically(self.path / "config.json", to_json(config).encode())
+
+    def config(self) -> dict[str, Any]:
+        """The run's config.json."""
+        try:
+            config = json.loads((self.path / "config.json").read_text())
+        except (OSError, ValueError):
+            raise SunriseError(f"{self.path} is not a run: it has no readable config.json.") from None
+        if not isinstance(config, dict) or not {"algo", "settings"} <= config.keys():
+            raise SunriseError(f"{self.path} is not a run: its config.json is not one of ours.")
+        return config
+
+    def metrics(self, row: Mapping[str, Any]) -> None:
+        """Append a row to metrics.jsonl and to TensorBoard."""
+        with (self.path / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(_finite(row)) + "\n")
+        self.scalars(row, int(row["timesteps"]))
+
+    def evaluation(self, timesteps: int, result: Evaluation) -> None:
+        """Append a row to eval.csv and to TensorBoard."""
+        path = self.path / "eval.csv"
+        new = not path.exists()
+        returns = result.returns or [math.nan]
+        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(EVAL_FIELDS)
+            writer.writerow(row)
+        self.scalars({f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}, timesteps)
+
+    def scalars(self, row: Mapping[str, Any], step: int) -> None:
+        if self._scalars is None:
+            self._scalars = Scalars(self.path)
+        self._scalars.add(row, step)
+
+    def status(self, status: Status, timesteps: int, **more: Any) -> None:
+        content = {
+            "status": status,
+            "timesteps": timesteps,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            **more,
+        }
+        write_atomically(self.path / "status.json", to_json(content).encode())
+
+    def read_eval(self) -> list[dict[str, float]]:
+        """The rows of eval.csv as numbers."""
+        path = self.path / "eval.csv"
+        if not path.exists():
+            return []
+        with path.open() as file:
+            return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl."""
+        path = self.path / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def close(self) -> None:
+        if self._scalars is not None:
+            self._scalars.close()

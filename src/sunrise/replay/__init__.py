@@ -1,0 +1,1 @@
+"""Replay buffers: on the host, in NumPy."""

@@ -1,0 +1,139 @@
+"""Settings: four groups of fields with unique names, so that a setting is one keyword in Python and one flag."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from sunrise.ensemble import EnsembleSettings
+from sunrise.errors import SunriseError, near
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How experience is gathered and used."""
+
+    buffer_size: int = 1_000_000
+    """Transitions the replay buffer holds."""
+    learning_starts: int = 1000
+    """Timesteps before the first update."""
+    batch_size: int = 256
+    """Rows of a minibatch; all members see the same one."""
+    gamma: float = 0.99
+    """Discount γ."""
+    train_freq: int = 1
+    """Steps of the vector environment between rounds of updates."""
+    gradient_steps: int = 1
+    """Updates in a round, each with its own minibatch; -1: as many as transitions were collected."""
+    warmup: Literal["uniform", "ensemble"] = "uniform"
+    """Actions before `learning_starts`: uniform random, or the untrained ensemble's (the authors' code)."""
+    truncation: Literal["bootstrap", "terminal"] = "bootstrap"
+    """The value after a time limit is bootstrapped, or counted as terminal (the authors' code)."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a run trains on, how it is watched, and where it is kept."""
+
+    env_id: str = ""
+    """Environment id; `sunrise envs` lists them."""
+    total_timesteps: int = 200_000
+    """Decisions of the agent, summed over the environments."""
+    seed: int = 1
+    """Seed of every random number of the run."""
+    num_envs: int = 1
+    """Environments stepped side by side."""
+    vectorization: Literal["sync", "async"] = "sync"
+    """Step the environments in this process, or each in a process of its own."""
+    eval_freq: int = 10_000
+    """Timesteps between evaluations; 0: never."""
+    eval_episodes: int = 10
+    """Episodes of an evaluation."""
+    eval_steps: int = 0
+    """Evaluate for this many steps and keep the complete episodes, as the authors do; 0: count episodes."""
+    log_freq: int = 1000
+    """Timesteps between rows of metrics.jsonl."""
+    save_freq: int = 10_000
+    """Timesteps between checkpoints; 0: only at the end."""
+    run_dir: str = ""
+    """Folder of the run; default: runs/{env_id}__{algo}__{seed}__{time}."""
+
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True)
+class Config(Generic[L]):
+    """Every setting of a run. `learner` is the algorithm's own group, for instance `SACSettings`."""
+
+    learner: L
+    ensemble: EnsembleSettings = dataclasses.field(default_factory=EnsembleSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    run: RunSettings = dataclasses.field(default_factory=RunSettings)
+
+
+Bound = tuple[float, float]
+POSITIVE: Bound = (1, math.inf)
+NOT_NEGATIVE: Bound = (0, math.inf)
+BOUNDS: dict[str, Bound] = {
+    "ensemble_size": POSITIVE,
+    "bootstrap_prob": (0, 1),
+    "weight_temperature": NOT_NEGATIVE,
+    "ucb_lambda": NOT_NEGATIVE,
+    "buffer_size": POSITIVE,
+    "learning_starts": NOT_NEGATIVE,
+    "batch_size": POSITIVE,
+    "gamma": (0, 1),
+    "train_freq": POSITIVE,
+    "gradient_steps": (-1, math.inf),
+    "learning_rate": NOT_NEGATIVE,
+    "tau": (0, 1),
+    "total_timesteps": POSITIVE,
+    "seed": (0, 2**32 - 1),
+    "num_envs": POSITIVE,
+    "eval_freq": NOT_NEGATIVE,
+    "eval_episodes": POSITIVE,
+    "eval_steps": NOT_NEGATIVE,
+    "log_freq": POSITIVE,
+    "save_freq": NOT_NEGATIVE,
+}
+
+
+def flatten_config(config: Config[Any]) -> dict[str, Any]:
+    """Every setting by its own name."""
+    flat: dict[str, Any] = {}
+    for group in dataclasses.fields(config):
+        flat |= dataclasses.asdict(getattr(config, group.name))
+    return flat
+
+
+def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
+    """`config` with settings changed by name; a misspelt one is refused with the nearest right one."""
+    known = flatten_config(config)
+    for name in changes:
+        if name not in known:
+            raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1)}")
+    groups = {}
+    for group in dataclasses.fields(config):
+        part = getattr(config, group.name)
+        own = {f.name for f in dataclasses.fields(part)}
+        groups[group.name] = dataclasses.replace(part, **{k: v for k, v in changes.items() if k in own})
+    return Config(**groups)
+
+
+def check(config: Config[L]) -> Config[L]:
+    """`config` itself if every number is in range; otherwise an error that names the setting."""
+    settings = flatten_config(config)
+    for name, value in settings.items():
+        low, high = BOUNDS.get(name, (-math.inf, math.inf))
+        if isinstance(value, int | float) and not (math.isfinite(value) and low <= value <= high):
+            wanted = f"between {low:g} and {high:g}" if high < math.inf else f"at least {low:g}"
+            raise SunriseError(f"{name} is {value}, but must be {wanted}.")
+    if config.training.gradient_steps == 0:
+        raise SunriseError("gradient_steps is 0, but must be at least 1, or -1 for as many as transitions.")
+    if config.ensemble.bootstrap_prob == 0:
+        raise SunriseError("bootstrap_prob is 0, but must be above 0: no member would see a transition.")
+    if not all(isinstance(width, int) and width > 0 for width in settings.get("net_arch", ())):
+        raise SunriseError(f"net_arch is {settings['net_arch']}, but every layer must have at least 1 unit.")
+    return config

@@ -1,0 +1,213 @@
+"""The loop. It receives its parts and knows no algorithm."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import jax
+import numpy as np
+
+from sunrise.collect import Collector
+from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask
+from sunrise.envs.make import rescale
+from sunrise.errors import NonFiniteError
+from sunrise.evaluate import Evaluation
+from sunrise.randomness import generator, root_key
+from sunrise.settings import Config
+from sunrise.types import Episode, Replay, Sample, State
+
+
+class Watchers(NamedTuple):
+    """Who is told what happens in a run; each may be left out."""
+
+    evaluate: Callable[[State], Evaluation] | None = None
+    on_metrics: Callable[[dict[str, Any]], None] | None = None
+    on_evaluation: Callable[[int, Evaluation], None] | None = None
+    on_save: Callable[["Trainer"], object] | None = None
+
+
+class Trainer:
+    """What a run carries from step to step, and the loop that moves it."""
+
+    def __init__(
+        self,
+        config: Config[Any],
+        sunrise: Sunrise,
+        numbers: Any,
+        ensemble: Ensemble,
+        tally: Tally,
+        collector: Collector,
+        replay: Replay,
+        watchers: Watchers,
+        learning_rate: Callable[[float], float] | None = None,
+    ) -> None:
+        seed, run = config.run.seed, config.run
+        self.config, self.sunrise, self.numbers = config, sunrise, numbers
+        self.ensemble, self.tally = ensemble, tally
+        self.collector, self.replay, self.watchers = collector, replay, watchers
+        self.learning_rate = learning_rate
+        self.action_space: gym.Space[Any] = collector.env.single_action_space
+        self.explore_key, self.update_key = root_key(seed, "explore"), root_key(seed, "update")
+        self.mask_rng, self.warmup_rng = generator(seed, "masks"), generator(seed, "warmup")
+        self.timesteps, self.decisions, self.updates, self.episodes = 0, 0, 0, 0
+        self.steps_since_round, self.rows_since_round = 0, 0
+        self.log_episodes = 0
+        """Log after this many episodes; 0: after `log_freq` timesteps."""
+        self.next_log, self.next_eval, self.next_save = run.log_freq, run.eval_freq, run.save_freq
+        self.chosen = np.zeros(config.ensemble.ensemble_size, np.int64)
+        self.finished: list[Episode] = []
+        self.last_evaluation: Evaluation | None = None
+        self.last_return: float | None = None
+        self.last_sample: Sample | None = None
+        self._report: Report | None = None
+        self._clock = (time.perf_counter(), 0, 0)
+        self._start = time.perf_counter()
+
+    def run(self, until: int) -> Iterator[list[Episode]]:
+        """Train until `until` timesteps, yielding after each step of the environments."""
+        while self.timesteps < until:
+            action = self.act()
+            collected = self.collector.step(self.to_env(action), action, self.timesteps)
+            rows = len(collected.batch.reward)
+            ensemble = self.config.ensemble
+            mask = bootstrap_mask(self.mask_rng, rows, ensemble.ensemble_size, ensemble.bootstrap_prob)
+            self.replay.add(collected, mask)
+            self.timesteps += rows
+            self.count(collected.episodes)
+            self.learn(rows, until)
+            self.watch()
+            yield collected.episodes
+        self.check_finite()
+
+    def act(self) -> np.ndarray:
+        """The ensemble's exploring action in each environment; uniform random ones at first."""
+        training = self.config.training
+        self.decisions += 1
+        if self.timesteps < training.learning_starts and training.warmup == "uniform":
+            return self.uniform()
+        choice = self.sunrise.explore(
+            self.ensemble.members,
+            self.collector.obs,
+            np.array(self.collector.acting, np.int32),
+            self.explore_key,
+            np.int32(self.decisions),
+            self.numbers,
+        )
+        self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)[: self.chosen.size]
+        return np.asarray(choice.action)
+
+    def uniform(self) -> np.ndarray:
+        """An action drawn uniformly, in the form the replay buffer keeps."""
+        count, space = self.collector.count, self.action_space
+        if isinstance(space, gym.spaces.Discrete):
+            return self.warmup_rng.integers(space.n, size=count)
+        return self.warmup_rng.uniform(-1, 1, (count, gym.spaces.flatdim(space))).astype(np.float32)
+
+    def to_env(self, action: np.ndarray) -> np.ndarray:
+        """An action in the form the environment takes."""
+        return rescale(action, self.action_space) if isinstance(self.action_space, gym.spaces.Box) else action
+
+    def learn(self, rows: int, until: int) -> None:
+        """The updates that are due: `gradient_steps` after every `train_freq` steps."""
+        training = self.config.training
+        self.steps_since_round += 1
+        self.rows_since_round += rows
+        if self.steps_since_round < training.train_freq:
+            return
+        due = self.rows_since_round if training.gradient_steps < 0 else training.gradient_steps
+        self.steps_since_round = self.rows_since_round = 0
+        if self.timesteps <= training.learning_starts:
+            return
+        if self.learning_rate is not None:
+            rate = self.learning_rate(1 - self.timesteps / until)
+            own, learner = self.numbers
+            self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.tau.dtype)))
+        for _ in range(due):
+            sample, index = self.replay.sample(training.batch_size, self.timesteps)
+            self.check_finite()
+            self.last_sample = sample
+            self.ensemble, self.tally, self._report = self.sunrise.update(
+                self.ensemble, self.tally, sample, self.update_key, self.numbers
+            )
+            if self.replay.prioritised:
+                self.replay.reprioritise(index, np.asarray(self._report.priority))
+        self.updates += due
+
+    def check_finite(self) -> None:
+        """Stop at an update that was refused; the ensemble is still the one before it."""
+        report, self._report = self._report, None
+        if report is None or self.last_sample is None or bool(report.finite):
+            return
+        faults = self.sunrise.faults(self.ensemble, self.last_sample, self.update_key, self.numbers)
+        raise NonFiniteError(
+            f"{faults[0]} in update {int(self.ensemble.step) + 1:,}",
+            self.timesteps,
+            "The state before that update was saved; a smaller learning_rate often helps.",
+        )
+
+    def count(self, episodes: list[Episode]) -> None:
+        self.finished += episodes
+        self.episodes += len(episodes)
+        if episodes:
+            self.last_return = episodes[-1].total
+
+    def watch(self) -> None:
+        """Log, evaluate and save when it is time."""
+        run = self.config.run
+        if len(self.finished) >= self.log_episodes if self.log_episodes else self.timesteps >= self.next_log:
+            self.next_log += run.log_freq
+            self.log()
+        if run.eval_freq and self.timesteps >= self.next_eval:
+            self.next_eval += run.eval_freq
+            self.evaluate()
+        if run.save_freq and self.timesteps >= self.next_save:
+            self.next_save += run.save_freq
+            self.save()
+
+    def evaluate(self) -> None:
+        self.check_finite()
+        if self.watchers.evaluate is None:
+            return
+        self.last_evaluation = self.watchers.evaluate(self.ensemble.members)
+        if self.watchers.on_evaluation is not None:
+            self.watchers.on_evaluation(self.timesteps, self.last_evaluation)
+
+    def save(self) -> None:
+        self.check_finite()
+        if self.watchers.on_save is not None:
+            self.watchers.on_save(self)
+
+    def log(self) -> None:
+        """One row of what happened since the last."""
+        self.check_finite()
+        row = self.row()
+        self.tally = jax.tree.map(jax.numpy.zeros_like, self.tally)
+        self.chosen[:], self.finished = 0, []
+        if self.watchers.on_metrics is not None:
+            self.watchers.on_metrics(row)
+
+    def row(self) -> dict[str, Any]:
+        """Means since the last row; what depends on the clock begins with `time/`."""
+        row: dict[str, Any] = {
+            "timesteps": self.timesteps,
+            "env_steps": self.timesteps,
+            "episodes": self.episodes,
+            "updates": self.updates,
+            "replay_size": len(self.replay),
+        }
+        if self.finished:
+            row["rollout/return_mean"] = float(np.mean([e.total for e in self.finished]))
+            row["rollout/length_mean"] = float(np.mean([e.length for e in self.finished]))
+        tally = jax.device_get(self.tally)
+        if tally.updates:
+            row |= {f"train/{name}": float(total / tally.updates) for name, total in tally.sums.items()}
+        if self.chosen.sum():
+            row |= {f"chosen/{i}": float(f) for i, f in enumerate(self.chosen / self.chosen.sum())}
+        now, (then, timesteps, updates) = time.perf_counter(), self._clock
+        self._clock = (now, self.timesteps, self.updates)
+        row["time/elapsed_s"] = now - self._start
+        row["time/steps_per_s"] = (self.timesteps - timesteps) / (now - then)
+        row["time/updates_per_s"] = (self.updates - updates) / (now - then)
+        row["time/update_compilations"] = self.sunrise.update._cache_size()  # type: ignore[attr-defined]
+        return row

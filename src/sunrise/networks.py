@@ -1,7 +1,8 @@
 """Layers and networks. They act on rows, [B, in] -> [B, out], and every leaf of them is an array."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from typing import Literal, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.types import Observation
 
+T = TypeVar("T")
 Init: TypeAlias = Literal["default", "rlkit"]
 
 
@@ -34,28 +36,33 @@ class MLP(eqx.Module):
         return self.layers[-1](x)
 
 
-def uniform_linear(key: PRNGKeyArray, fan_in: int, fan_out: int, bound: float, bias: float | None = None) -> Linear:
-    """Weights from U(±bound); the bias too, unless it is given."""
-    k_weight, k_bias = jax.random.split(key)
-    weight = jax.random.uniform(k_weight, (fan_in, fan_out), minval=-bound, maxval=bound)
-    if bias is not None:
-        return Linear(weight, jnp.full(fan_out, bias))
-    return Linear(weight, jax.random.uniform(k_bias, (fan_out,), minval=-bound, maxval=bound))
-
-
 def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float) -> MLP:
     """A fresh MLP with `sizes` = (in, hidden..., out).
 
     `default` is U(±1/√in) for weights and biases, as most frameworks do. `rlkit` is what the authors' code does:
     U(±1/√out) with biases of 0.1, and U(±last_bound) in the last layer.
     """
-    keys = jax.random.split(key, len(sizes) - 1)
-    pairs = list(zip(keys, sizes[:-1], sizes[1:], strict=True))
-    if init == "default":
-        return MLP(tuple(uniform_linear(k, i, o, i**-0.5) for k, i, o in pairs))
-    hidden = tuple(uniform_linear(k, i, o, o**-0.5, bias=0.1) for k, i, o in pairs[:-1])
-    k, i, o = pairs[-1]
-    return MLP((*hidden, uniform_linear(k, i, o, last_bound)))
+    pairs = list(pairwise(sizes))
+    # One draw for the whole network: a draw is most of what the compiler has to chew on.
+    draw = jax.random.uniform(key, (sum((i + 1) * o for i, o in pairs),), minval=-1.0, maxval=1.0)
+    layers, used = [], 0
+    for depth, (i, o) in enumerate(pairs):
+        rows = draw[used : used + (i + 1) * o].reshape(i + 1, o)
+        used += (i + 1) * o
+        last = depth == len(pairs) - 1
+        if init == "default":
+            layers.append(Linear(rows[:-1] * i**-0.5, rows[-1] * i**-0.5))
+        elif last:
+            layers.append(Linear(rows[:-1] * last_bound, rows[-1] * last_bound))
+        else:
+            layers.append(Linear(rows[:-1] * o**-0.5, jnp.full(o, 0.1)))
+    return MLP(tuple(layers))
+
+
+def polyak(target: T, source: T, tau: Float[Array, ""] | float) -> T:
+    """A step of `tau` from target towards source; where they are equal nothing moves, not even a last bit."""
+    moved: T = jax.tree.map(lambda t, s: t + tau * (s - t), target, source)
+    return moved
 
 
 def flatten(obs: Observation) -> Float[Array, "B in"]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -122,8 +123,26 @@ def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     return Config(**groups)
 
 
+def check_kinds(group: Any) -> None:
+    """Refuse a value of the wrong kind, or a choice that there is not."""
+    for name, kind in typing.get_type_hints(type(group)).items():
+        value = getattr(group, name)
+        if typing.get_origin(kind) is Literal:
+            choices = typing.get_args(kind)
+            if value not in choices:
+                known = ", ".join(map(str, choices))
+                raise SunriseError(
+                    f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}"
+                )
+        wanted = {int: int, float: int | float, str: str}.get(kind)
+        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
+            raise SunriseError(f"{name} is {value!r}, but must be of type {kind.__name__}.")
+
+
 def check(config: Config[L]) -> Config[L]:
-    """`config` itself if every number is in range; otherwise an error that names the setting."""
+    """`config` itself if every setting makes sense; otherwise an error that names the one that does not."""
+    for group in dataclasses.fields(config):
+        check_kinds(getattr(config, group.name))
     settings = flatten_config(config)
     for name, value in settings.items():
         low, high = BOUNDS.get(name, (-math.inf, math.inf))

@@ -1,10 +1,12 @@
 """From an id, an environment or a vector environment to a vector environment whose episodes we can seed."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sunrise.errors import SunriseError, near
@@ -13,30 +15,36 @@ AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 
 
-def make_env(env_id: str, **options: Any) -> AnyEnv:
-    """One environment by its id."""
+def find_spec(env_id: str) -> EnvSpec:
+    """What Gymnasium knows about an id; an unknown one is refused with the nearest ids."""
     try:
-        return gym.make(env_id, disable_env_checker=True, **options)
-    except (gym.error.NameNotFound, gym.error.NamespaceNotFound, gym.error.VersionNotFound):
+        return gym.spec(env_id)
+    except gym.error.Error:
         raise SunriseError(
             f"there is no environment {env_id!r}.{near(env_id, gym.registry)} `sunrise envs` lists every id."
         ) from None
+
+
+def make_env(env: str | EnvSpec, **options: Any) -> AnyEnv:
+    """One environment by its id or its specification."""
+    spec = find_spec(env) if isinstance(env, str) else env
+    try:
+        return gym.make(spec, disable_env_checker=True, **options)
     except gym.error.Error as error:
-        raise SunriseError(f"the environment {env_id!r} cannot be made: {error}") from error
+        raise SunriseError(f"the environment {spec.id!r} cannot be made: {error}") from error
 
 
 def factory(env: str | AnyEnv) -> Callable[[], AnyEnv] | None:
-    """How to make another environment like `env`; None where there is no way to know."""
-    if isinstance(env, str):
-        return lambda: make_env(env)
-    spec = env.spec
-    return None if spec is None else lambda: gym.make(spec)
+    """How to make another environment like `env`, also in another process; None where there is no way to know."""
+    spec = find_spec(env) if isinstance(env, str) else env.spec
+    return None if spec is None else partial(make_env, spec)
 
 
 def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
     """`count` environments side by side. We reset them ourselves, each episode with its own seed."""
-    kind = AsyncVectorEnv if vectorization == "async" else SyncVectorEnv
-    return kind([make] * count, autoreset_mode=AutoresetMode.DISABLED)
+    if vectorization == "async":  # JAX has threads, and a fork would copy their locks
+        return AsyncVectorEnv([make] * count, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
+    return SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.DISABLED)
 
 
 def as_vector(
@@ -45,14 +53,12 @@ def as_vector(
     """Any of the three ways to name an environment, as a vector environment."""
     if isinstance(env, VectorEnv):
         return env
-    if isinstance(env, gym.Env):
-        make = factory(env)
-        if count == 1:
-            return make_vector(lambda: env, 1, "sync")
-        if make is None:
-            raise SunriseError(f"num_envs is {count}, but one environment object was given: give its id instead.")
-        return make_vector(make, count, vectorization)
-    return make_vector(lambda: make_env(env), count, vectorization)
+    if isinstance(env, gym.Env) and count == 1:
+        return make_vector(lambda: env, 1, "sync")
+    make = factory(env)
+    if make is None:
+        raise SunriseError(f"num_envs is {count}, but one environment object was given: give its id instead.")
+    return make_vector(make, count, vectorization)
 
 
 def check_observation_space(space: gym.Space[Any]) -> None:

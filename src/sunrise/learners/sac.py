@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.networks import MLP, Init, flatten, mlp
+from sunrise.errors import SunriseError
+from sunrise.networks import MLP, Init, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 CRITICS = 2
@@ -78,9 +79,14 @@ def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
 def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
     """The first entropy weight, and whether it is tuned."""
     text = str(ent_coef)
-    if text.startswith("auto"):
-        return (float(text.removeprefix("auto_")) if "_" in text else 1.0), True
-    return float(text), False
+    tuned = text.startswith("auto")
+    try:
+        start = 1.0 if text == "auto" else float(text.removeprefix("auto_"))
+    except ValueError:
+        start = math.nan
+    if not 0 < start < math.inf:
+        raise SunriseError(f"ent_coef is {ent_coef!r}, but must be above 0, `auto`, or like `auto_0.1`.")
+    return start, tuned
 
 
 def squash(mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray) -> tuple[Array, Array]:
@@ -121,7 +127,8 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
 
     def q_values(critics: MLP, obs: Observation, action: Float[Array, "B A"]) -> Float[Array, "K B"]:
         rows = jnp.concatenate([flatten(obs), action], axis=-1)
-        return jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
+        votes: Array = jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
+        return votes
 
     def propose(state: SACState, obs: Observation, key: PRNGKeyArray | None) -> Array:
         mean, log_std = gaussian(state.actor, obs)
@@ -141,7 +148,8 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
             state.log_alpha
         )
         step, alpha_opt = adam.update(gradient, state.alpha_opt)
-        return state.log_alpha + step, alpha_opt
+        new: Array = state.log_alpha + step
+        return new, alpha_opt
 
     def alpha_in_use(state: SACState, batch: Batch, mask: Array, k_now: PRNGKeyArray) -> Array:
         if settings.alpha_in_target == "before":
@@ -192,7 +200,7 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         actor = optax.apply_updates(state.actor, change)
 
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
-        targets = optax.incremental_update(critics, state.targets, numbers.tau)
+        targets = polyak(state.targets, critics, numbers.tau)
         metrics = dict(zip(METRICS, (critic_value, actor_value, alpha, -log_prob.mean(), q.mean()), strict=True))
         new = SACState(actor, critics, targets, log_alpha, actor_opt, critic_opt, alpha_opt)
         return new, Info(error=jnp.abs(error), metrics=metrics)

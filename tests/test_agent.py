@@ -1,0 +1,327 @@
+"""The class as a user of Stable-Baselines3 would use it."""
+
+import inspect
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+import sunrise
+from sunrise import SAC, NonFiniteError, SunriseError
+from sunrise.ensemble import Ensemble
+from sunrise.envs.make import unscale
+from tests import tiny, toys
+
+toys.register()
+TINY: dict[str, Any] = {
+    "ensemble_size": 2,
+    "net_arch": (8, 8),
+    "batch_size": 8,
+    "buffer_size": 1000,
+    "learning_starts": 20,
+    "eval_freq": 0,
+    "save_freq": 0,
+}
+
+
+def at(index: Any, leaf: Any) -> np.ndarray:
+    return np.asarray(leaf[index])
+
+
+def make(env: Any = "Pendulum-v1", **changes: Any) -> SAC:
+    return SAC("MlpPolicy", env, **{**TINY, "seed": 1, **changes})
+
+
+def learned(steps: int = 60, **changes: Any) -> SAC:
+    return make(**changes).learn(steps, progress_bar=False, log_interval=None)
+
+
+@pytest.fixture(scope="module")
+def model() -> SAC:
+    return learned()
+
+
+def test_learning_returns_the_model_and_counts_timesteps(model: SAC) -> None:
+    assert isinstance(model, SAC)
+    assert model.num_timesteps == 60
+    assert model.trainer is not None
+    assert int(model.trainer.ensemble.step) == model.trainer.updates == 40
+
+
+def test_a_prediction_is_an_action_of_the_environment(model: SAC) -> None:
+    space = model.action_space
+    obs = np.zeros(3, np.float32)
+    action, state = model.predict(obs)
+    assert space.contains(action)
+    assert state is None
+    batch, _ = model.predict(np.stack([obs, obs + 1, obs - 1]))
+    assert batch.shape == (3, 1)
+    np.testing.assert_allclose(batch[0], action, rtol=1e-6)
+    assert np.array_equal(model.predict(obs)[0], action)  # deterministic
+    draws = {float(model.predict(obs, deterministic=False)[0][0]) for _ in range(5)}
+    assert len(draws) == 5
+
+
+def test_the_evaluation_action_is_the_mean_of_the_members_squashed_means(model: SAC) -> None:
+    obs = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    members = model._members()
+    actions = []
+    for i in range(2):
+        x = obs
+        layers = jax.tree.map(partial(at, i), members.actor).layers
+        for layer in layers[:-1]:
+            x = np.maximum(x @ layer.weight + layer.bias, 0)
+        out = x @ layers[-1].weight + layers[-1].bias
+        actions.append(np.tanh(out[:, :1]))
+    np.testing.assert_allclose(model.predict(obs)[0], 2 * np.mean(actions, axis=0), rtol=1e-5)  # bounds are ±2
+
+
+def critics_by_hand(members: Any, rows: np.ndarray) -> np.ndarray:
+    """Every critic of every member on rows of (observation, action), in NumPy."""
+    votes = []
+    for i in range(2):
+        for k in range(2):
+            x = rows
+            layers = jax.tree.map(partial(at, (i, k)), members.critics).layers
+            for layer in layers[:-1]:
+                x = np.maximum(x @ layer.weight + layer.bias, 0)
+            votes.append((x @ layers[-1].weight + layers[-1].bias)[:, 0])
+    return np.stack(votes)
+
+
+def test_uncertainty_is_the_deviation_of_all_critics(model: SAC) -> None:
+    rng = np.random.default_rng(1)
+    obs, action = rng.standard_normal((5, 3)).astype(np.float32), rng.uniform(-2, 2, (5, 1)).astype(np.float32)
+    votes = critics_by_hand(model._members(), np.concatenate([obs, action / 2], axis=1))
+    got = model.uncertainty(obs, action)
+    np.testing.assert_allclose(got, votes.std(axis=0), rtol=1e-4)
+    single = model.uncertainty(obs[0], action[0])
+    assert isinstance(single, float)
+    assert single == pytest.approx(got[0], rel=1e-5)
+
+
+def test_exploration_takes_the_candidate_of_the_highest_upper_confidence_bound(model: SAC) -> None:
+    """The members' proposals are recovered from member exploration, and ranked in NumPy."""
+    obs = np.random.default_rng(2).standard_normal((6, 3)).astype(np.float32)
+    key, counter = jax.random.key(3), np.int32(4)
+    member = make(exploration="member")
+    proposals = [
+        np.asarray(
+            member.sunrise.explore(model._members(), obs, np.full(6, i, np.int32), key, counter, model.numbers).action
+        )
+        for i in range(2)
+    ]
+    scores = []
+    for proposal in proposals:
+        votes = critics_by_hand(model._members(), np.concatenate([obs, proposal], axis=1))
+        scores.append(votes.mean(axis=0) + 1.0 * votes.std(axis=0))
+    choice = model.sunrise.explore(model._members(), obs, np.zeros(6, np.int32), key, counter, model.numbers)
+    best = np.argmax(scores, axis=0)
+    np.testing.assert_array_equal(choice.candidate, best)
+    np.testing.assert_allclose(choice.action, np.stack(proposals)[best, np.arange(6)], rtol=1e-5)
+    assert len(set(best.tolist())) == 2  # the test would not see a constant choice otherwise
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(model: SAC) -> None:
+    again, other = learned(), learned(seed=2)
+    ends = [m.trainer.ensemble for m in (model, again, other) if m.trainer]
+    assert tiny.same_bits(ends[0], ends[1])
+    assert not tiny.same_bits(ends[0], ends[2])
+
+
+def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
+    model.save(tmp_path / "pendulum")
+    assert [p.name for p in tmp_path.iterdir()] == ["pendulum.safetensors"]  # one file, no part left behind
+    back = SAC.load(tmp_path / "pendulum", env="Pendulum-v1")
+    obs = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
+    assert np.array_equal(back.predict(obs)[0], model.predict(obs)[0])
+    assert model.trainer is not None
+    assert tiny.same_bits(back.ensemble, model.trainer.ensemble)  # the optimiser too
+    assert back.config.learner == model.config.learner
+    assert back.evaluate(2).returns == model.evaluate(2).returns
+    alone = SAC.load(tmp_path / "pendulum.safetensors")
+    assert np.array_equal(alone.predict(obs[0])[0], model.predict(obs[0])[0])
+    with pytest.raises(SunriseError, match="no environment to learn in"):
+        alone.learn(10, progress_bar=False)
+    with pytest.raises(SunriseError, match="observation_space"):
+        alone.set_env("MountainCarContinuous-v0")
+    back.learn(40, progress_bar=False)  # and it can go on learning
+    assert back.num_timesteps == 40
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    for name, content in (("empty", b""), ("text", b"not a model"), ("pickle", b"\x80\x04cos\nsystem\n(S'true'\ntR.")):
+        path = tmp_path / f"{name}.safetensors"
+        path.write_bytes(content)
+        with pytest.raises(SunriseError, match="not a file of ours"):
+            SAC.load(path)
+    with pytest.raises(SunriseError, match="not a file of ours"):
+        SAC.load(tmp_path / "missing")
+
+
+def test_an_observation_in_parts_is_learned_from() -> None:
+    model = SAC("MultiInputPolicy", "toy/Pair-v0", **{**TINY, "seed": 1}).learn(60, progress_bar=False)
+    obs = model.observation_space.sample()
+    assert model.predict(obs)[0].shape == (1,)
+    batch = {name: np.stack([part] * 4) for name, part in obs.items()}
+    assert model.predict(batch)[0].shape == (4, 1)
+    assert model.trainer is not None
+    assert set(model.trainer.replay.batch.obs) == {"goal", "noise"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_environments_side_by_side_are_learned_from(vectorization: str) -> None:
+    model = learned(90, num_envs=3, vectorization=vectorization, gradient_steps=-1)
+    assert model.num_timesteps == 90
+    assert model.trainer is not None
+    assert model.trainer.updates == 72  # at 21, 24, ..., 90 timesteps, three each
+    assert model.env is not None
+    model.env.close()
+
+
+def test_an_environment_object_and_a_vector_of_them_are_taken() -> None:
+    assert learned(env=gym.make("Pendulum-v1"), steps=30).num_timesteps == 30
+    vector = SyncVectorEnv([lambda: gym.make("Pendulum-v1")] * 2)
+    assert make(env=vector).learn(30, progress_bar=False).num_timesteps == 30
+
+
+def test_gradient_steps_and_train_freq_decide_how_many_updates_there_are() -> None:
+    model = learned(60, gradient_steps=3, train_freq=10, learning_starts=20)
+    assert model.trainer is not None
+    assert model.trainer.updates == 4 * 3  # rounds after 30, 40, 50 and 60 steps
+
+
+def test_a_callback_can_stop_the_training() -> None:
+    seen: list[int] = []
+
+    def callback(scope: dict[str, Any], _: dict[str, Any]) -> bool:
+        seen.append(scope["self"].num_timesteps)
+        return len(seen) < 7
+
+    model = make().learn(60, callback=callback, progress_bar=False)
+    assert model.num_timesteps == 7
+    assert seen == list(range(1, 8))
+
+
+def test_learning_rate_may_be_a_schedule() -> None:
+    still = learned(learning_rate=lambda left: 0.0)
+    start = make(learning_rate=0.0)
+    assert still.trainer is not None
+    assert tiny.same_bits(still.trainer.ensemble.members.actor, start.ensemble.members.actor)
+    seen: list[float] = []
+
+    def falling(left: float) -> float:
+        seen.append(left)
+        return 1e-3 * left
+
+    learned(learning_rate=falling)
+    assert seen[0] == 1.0
+    assert seen[1:] == pytest.approx([1 - t / 60 for t in range(21, 61)])
+
+
+def test_learning_twice_goes_on_with_what_was_learned() -> None:
+    model = learned(40)
+    model.learn(30, progress_bar=False)
+    assert model.num_timesteps == 30
+    model.learn(50, progress_bar=False, reset_num_timesteps=False)
+    assert model.num_timesteps == 50
+    assert model.trainer is not None
+    assert len(model.trainer.replay) == 90
+
+
+def test_every_setting_is_a_keyword_with_a_default() -> None:
+    parameters = inspect.signature(SAC).parameters
+    assert parameters["ensemble_size"].default == 5
+    assert parameters["weight_temperature"].default == 20.0
+    assert {"learning_rate", "buffer_size", "tau", "gamma", "train_freq", "ent_coef", "seed"} <= set(parameters)
+    with pytest.raises(SunriseError, match=r"no setting 'ensemble_sise'. Did you mean ensemble_size"):
+        make(ensemble_sise=3)
+
+
+def test_the_authors_preset_flips_every_switch_and_still_yields_to_keywords() -> None:
+    model = SAC("MlpPolicy", "Pendulum-v1", preset="authors", batch_size=8, net_arch=(8,))
+    config = model.config
+    assert (config.training.truncation, config.training.warmup) == ("terminal", "ensemble")
+    assert (config.training.train_freq, config.training.gradient_steps) == (1000, 1000)
+    assert (config.run.eval_steps, config.run.eval_freq) == (1000, 1000)
+    learner = config.learner
+    assert (learner.init, learner.target_init, learner.loss_normaliser) == ("rlkit", "random", "mask")
+    assert (learner.weight_action, learner.alpha_in_target) == ("fresh", "after")
+    assert config.training.batch_size == 8
+    members = model.ensemble.members
+    assert not tiny.same_bits(members.targets, members.critics)
+    np.testing.assert_array_equal(members.actor.layers[0].bias, np.float32(0.1))
+    assert np.abs(members.actor.layers[-1].weight).max() <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ensemble_size": 0}, "ensemble_size is 0, but must be at least 1"),
+        ({"bootstrap_prob": 1.5}, "bootstrap_prob is 1.5, but must be between 0 and 1"),
+        ({"bootstrap_prob": 0.0}, "bootstrap_prob is 0"),
+        ({"buffer_size": "many"}, "buffer_size is 'many', but must be of type int"),
+        ({"warmup": "uniforn"}, r"warmup is 'uniforn', but must be one of uniform, ensemble. Did you mean uniform"),
+        ({"learning_rate": -1e-3}, "learning_rate is -0.001"),
+        ({"gamma": 1.1}, "gamma is 1.1"),
+        ({"tau": float("nan")}, "tau is nan"),
+        ({"ent_coef": "much"}, "ent_coef is 'much'"),
+        ({"gradient_steps": 0}, "gradient_steps is 0"),
+        ({"net_arch": (16, 0)}, "net_arch"),
+        ({"batch_size": -1}, "batch_size is -1"),
+        ({"buffer_size": 10**13}, "needs .* GB of memory"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SunriseError, match=message):
+        make(**settings).learn(10, progress_bar=False)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("Pendulun-v1", "no environment 'Pendulun-v1'. Did you mean Pendulum-v1"),
+        ("CartPole-v1", "SAC needs continuous actions"),
+        ("Taxi-v4", "SAC needs continuous actions|must be a Box"),
+        ("Blackjack-v1", "SAC needs continuous actions|must be a Box"),
+    ],
+)
+def test_an_environment_that_does_not_fit_is_refused(env: str, message: str) -> None:
+    with pytest.raises(SunriseError, match=message):
+        make(env=env)
+
+
+def test_observations_that_are_no_boxes_are_refused() -> None:
+    class Odd(toys.Counter):
+        def __init__(self) -> None:
+            super().__init__()
+            self.observation_space = gym.spaces.Discrete(3)  # type: ignore[assignment]
+
+    with pytest.raises(SunriseError, match="must be a Box or a Dict of Boxes"):
+        make(env=Odd())
+
+
+def test_a_loss_that_is_not_finite_stops_with_a_saved_state(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    model = make(learning_rate=1e30, run_dir=str(run))
+    with pytest.raises(NonFiniteError, match=r"in update \d+ is not finite .* at timestep \d+.*It is in .*safetensors"):
+        model.learn(60, progress_bar=False)
+    assert json.loads((run / "status.json").read_text())["status"] == "failed"
+    saved = SAC.load(next((run / "checkpoints").glob("*.safetensors")))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(saved.ensemble))
+    assert isinstance(saved.ensemble, Ensemble)
+
+
+def test_uncertainty_takes_actions_in_the_environments_own_scale() -> None:
+    box = gym.spaces.Box(-2, 2, (1,), np.float32)
+    np.testing.assert_allclose(unscale(np.asarray([[2.0], [-1.0]]), box), [[1.0], [-0.5]])
+
+
+def test_the_public_names_are_there() -> None:
+    assert set(sunrise.__all__) >= {"SAC", "SunriseError", "NonFiniteError", "__version__"}

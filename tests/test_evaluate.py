@@ -1,0 +1,49 @@
+"""Evaluation is a function of policy, seed and episode, and counts what it says it counts."""
+
+import gymnasium as gym
+import numpy as np
+
+from sunrise.evaluate import evaluate_episodes, evaluate_steps
+from sunrise.randomness import episode_seed
+from tests.toys import Counter
+
+
+def still(obs: np.ndarray) -> np.ndarray:
+    return np.zeros((len(obs), 1), np.float32)
+
+
+def seed_of(obs: np.ndarray) -> np.ndarray:
+    return obs[:, 1:]
+
+
+def test_returns_and_lengths_are_those_of_whole_episodes() -> None:
+    result = evaluate_episodes(still, [Counter(4) for _ in range(3)], 7, seed=1)
+    assert result.returns == [10.0] * 7
+    assert result.lengths == [4] * 7
+    assert (result.mean, result.std) == (10.0, 0.0)
+
+
+def test_the_result_does_not_depend_on_how_many_run_side_by_side() -> None:
+    def pendulums(count: int) -> list[float]:
+        envs = [gym.make("Pendulum-v1") for _ in range(count)]
+        return evaluate_episodes(still, envs, 5, seed=3).returns
+
+    assert pendulums(1) == pendulums(2) == pendulums(5)
+    envs = [gym.make("Pendulum-v1")]
+    assert evaluate_episodes(still, envs, 5, seed=3).returns == evaluate_episodes(still, envs, 5, seed=3).returns
+
+
+def test_episode_j_begins_with_the_seed_of_j() -> None:
+    envs = [Counter(2), Counter(2)]
+    evaluate_episodes(still, envs, 4, seed=9)
+    expected = [episode_seed(9, "evaluation", 0, j) for j in range(4)]
+    assert envs[0].seeds == [expected[0], expected[2]]
+    assert envs[1].seeds == [expected[1], expected[3]]
+
+
+def test_the_authors_protocol_keeps_the_complete_episodes_of_a_number_of_steps() -> None:
+    env = Counter(4)
+    result = evaluate_steps(still, env, 10, seed=1)
+    assert result.lengths == [4, 4]  # two steps of a third are thrown away
+    assert env.total_steps == 10
+    assert evaluate_steps(still, Counter(20), 10, seed=1).returns == []

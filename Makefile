@@ -43,9 +43,9 @@ bench: $(VENV)/core.stamp $(PEERS)/stamp  ## speed against PyTorch and Stable-Ba
 	$(PY) benchmarks/run.py
 
 # The peers live apart: torch is never a dependency of ours.
-$(PEERS)/stamp: benchmarks/peers.txt
+$(PEERS)/stamp: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
 	@touch $@
 
 lock:                     ## compile the locks anew from pyproject.toml

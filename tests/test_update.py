@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sunrise.algorithms import algorithm
 from sunrise.ensemble import Ensemble
-from sunrise.learners.sac import SACSettings, SACState, sac, sac_numbers
-from sunrise.networks import MLP
+from sunrise.settings import with_settings
 from sunrise.types import Learner, Sample
 from tests import tiny
+from tests.plain import KEY, PlainDisCor, PlainSAC, PlainTD3, member
 
-KEY = jax.random.key(11)
 N = 3
 
 
@@ -26,25 +26,23 @@ def double() -> Iterator[None]:
         yield
 
 
-def member(tree: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i], tree)
-
-
 def numpy_weight(votes: np.ndarray, temperature: float) -> np.ndarray:
     std = np.sqrt(((votes - votes.mean(0)) ** 2).mean(0))
     return np.asarray(1 / (1 + np.exp(std * temperature)) + 0.5)
 
 
 @cache
-def single_agent(settings: SACSettings) -> Learner:
+def single_agent(algo: str) -> Learner:
     """One agent's functions, each compiled on its own."""
-    one = sac(tiny.OBS, tiny.ACTION, settings, sac_numbers(settings, tiny.ACTION))
+    config = with_settings(algorithm(algo).defaults, {"net_arch": (6, 6)})
+    parts = algorithm(algo).fit(config, *tiny.spaces())
+    one = parts.make_learner(parts.numbers)
     return one._replace(bellman=jax.jit(one.bellman), judge_next=jax.jit(one.judge_next), learn=jax.jit(one.learn))
 
 
-def loop_update(states: list[SACState], sample: Sample, step: int, settings: SACSettings, votes_by: str) -> list[Any]:
+def loop_update(states: list[Any], sample: Sample, step: int, algo: str, votes_by: str) -> list[Any]:
     """The oracle: N separate agents, one after the other; only the weight sees all of them."""
-    one = single_agent(settings)
+    one = single_agent(algo)
     sample = jax.tree.map(jnp.asarray, sample)
     keys = [jax.random.fold_in(jax.random.fold_in(KEY, step), i) for i in range(len(states))]
     masks = [jnp.asarray(sample.mask[:, i], float) for i in range(len(states))]
@@ -64,13 +62,14 @@ def loop_update(states: list[SACState], sample: Sample, step: int, settings: SAC
 
 
 @pytest.mark.parametrize("weight_votes", ["own", "shared"])
-def test_the_vectorised_update_equals_a_loop_over_agents(double: None, weight_votes: str) -> None:
-    functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=N, weight_votes=weight_votes)
+@pytest.mark.parametrize("algo", ["sac", "td3", "discor"])
+def test_the_vectorised_update_equals_a_loop_over_agents(double: None, algo: str, weight_votes: str) -> None:
+    functions, numbers, ensemble, tally = tiny.ensemble(algo, ensemble_size=N, weight_votes=weight_votes)
     rng = np.random.default_rng(0)
     states = [member(ensemble.members, i) for i in range(N)]
     for step in range(20):
         sample = tiny.sample(rng, N, dtype=np.float64)
-        states = loop_update(states, sample, step, SACSettings(net_arch=(6, 6)), weight_votes)
+        states = loop_update(states, sample, step, algo, weight_votes)
         ensemble, tally, report = functions.update(ensemble, tally, sample, KEY, numbers)
         assert bool(report.finite)
     for i in range(N):
@@ -102,75 +101,41 @@ def test_one_member_equals_an_independently_written_sac(double: None, switches: 
     tiny.assert_trees_close(state.log_alpha, plain.log_alpha, 1e-9)
 
 
-class PlainSAC:
-    """SAC written from its paper with none of our code but the containers: two critics by name, Adam by hand."""
+def test_one_td3_member_equals_an_independently_written_td3(double: None) -> None:
+    functions, numbers, ensemble, tally = tiny.ensemble("td3", ensemble_size=1)
+    plain = PlainTD3(member(ensemble.members, 0))
+    rng = np.random.default_rng(2)
+    for step in range(5):
+        sample = tiny.sample(rng, 1, dtype=np.float64)
+        plain.update(sample, step)
+        ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+    state = member(ensemble.members, 0)
+    tiny.assert_trees_close([member(state.critics, k) for k in range(2)], plain.critics, 1e-9)
+    tiny.assert_trees_close(state.slow.actor, plain.actor, 1e-9)
+    tiny.assert_trees_close(state.slow.target_actor, plain.target_actor, 1e-9)
+    tiny.assert_trees_close([member(state.slow.target_critics, k) for k in range(2)], plain.targets, 1e-9)
 
-    def __init__(self, start: SACState, authors: bool) -> None:
-        self.actor, self.log_alpha, self.authors = start.actor, start.log_alpha, authors
-        self.critics = [member(start.critics, k) for k in range(2)]
-        self.targets = [member(start.targets, k) for k in range(2)]
-        parts = (self.actor, *self.critics, self.log_alpha)
-        self.moments = [jax.tree.map(lambda x: (jnp.zeros_like(x), jnp.zeros_like(x)), part) for part in parts]
-        self.count = 0
 
-    @staticmethod
-    def forward(net: MLP, x: Any) -> Any:
-        for layer in net.layers[:-1]:
-            x = jnp.maximum(jnp.einsum("bi,io->bo", x, layer.weight) + layer.bias, 0)
-        return jnp.einsum("bi,io->bo", x, net.layers[-1].weight) + net.layers[-1].bias
-
-    def q(self, net: MLP, obs: Any, action: Any) -> Any:
-        return self.forward(net, jnp.concatenate([obs, action], 1))[:, 0]
-
-    def policy(self, actor: MLP, obs: Any, key: Any) -> tuple[Any, Any]:
-        out = self.forward(actor, obs)
-        mean, log_std = out[:, : tiny.ACTION], jnp.clip(out[:, tiny.ACTION :], -20, 2)
-        noise = jax.random.normal(key, mean.shape)
-        before = mean + jnp.exp(log_std) * noise
-        action = jnp.tanh(before)
-        density = jax.scipy.stats.norm.logpdf(before, mean, jnp.exp(log_std)) - jnp.log(1 - action**2 + 1e-6)
-        return action, density.sum(1)
-
-    def adam(self, which: int, value: Any, gradient: Any) -> Any:
-        t, lr = self.count, 3e-4
-
-        def one(x: Any, g: Any, m: tuple[Any, Any]) -> tuple[Any, tuple[Any, Any]]:
-            first, second = 0.9 * m[0] + 0.1 * g, 0.999 * m[1] + 0.001 * g**2
-            return x - lr * (first / (1 - 0.9**t)) / (jnp.sqrt(second / (1 - 0.999**t)) + 1e-8), (first, second)
-
-        leaves, tree = jax.tree.flatten(value)
-        moments = jax.tree.leaves(self.moments[which], is_leaf=lambda x: isinstance(x, tuple) and len(x) == 2)
-        moved = [one(x, g, m) for x, g, m in zip(leaves, jax.tree.leaves(gradient), moments, strict=True)]
-        self.moments[which] = [m for _, m in moved]
-        return jax.tree.unflatten(tree, [x for x, _ in moved])
-
-    def update(self, sample: Sample, step: int) -> None:
-        self.count += 1
-        b, mask = jax.tree.map(jnp.asarray, sample.batch), jnp.asarray(sample.mask[:, 0], float)
-        rows = mask.sum() + 1 if self.authors else len(mask)
-        k_now, k_next, _ = jax.random.split(jax.random.fold_in(jax.random.fold_in(KEY, step), 0), 3)
-        log_prob_now = self.policy(self.actor, b.obs, k_now)[1]
-        alpha_gradient = -(mask * (log_prob_now - tiny.ACTION)).sum() / rows
-        old_log_alpha = self.log_alpha
-        self.log_alpha = self.adam(3, self.log_alpha, alpha_gradient)
-        alpha = jnp.exp(self.log_alpha if self.authors else old_log_alpha)
-        next_action, next_log_prob = self.policy(self.actor, b.next_obs, k_next)
-        values = [self.q(t, b.next_obs, next_action) for t in self.targets]
-        target = b.reward + b.discount * (jnp.minimum(*values) - alpha * next_log_prob)
-        for k in range(2):
-            gradient = jax.grad(lambda c: (mask * (self.q(c, b.obs, b.action) - target) ** 2).sum() / rows)(
-                self.critics[k]
-            )
-            self.critics[k] = self.adam(1 + k, self.critics[k], gradient)
-
-        def actor_loss(actor: MLP) -> Any:
-            action, log_prob = self.policy(actor, b.obs, k_now)
-            worst = jnp.minimum(*[self.q(c, b.obs, action) for c in self.critics])
-            return (mask * (alpha * log_prob - worst)).sum() / rows
-
-        self.actor = self.adam(0, self.actor, jax.grad(actor_loss)(self.actor))
-        for k in range(2):
-            self.targets[k] = jax.tree.map(lambda t, c: 0.995 * t + 0.005 * c, self.targets[k], self.critics[k])
+def test_one_discor_member_equals_an_independently_written_discor(double: None) -> None:
+    functions, numbers, ensemble, tally = tiny.ensemble("discor", ensemble_size=1)
+    plain = PlainDisCor(member(ensemble.members, 0))
+    assert [layer.weight.shape[1:] for layer in member(ensemble.members.errors, 0).layers] == [
+        (5, 6),
+        (6, 6),
+        (6, 6),
+        (6, 1),
+    ]  # one layer more than the critics
+    rng = np.random.default_rng(3)
+    for step in range(5):
+        sample = tiny.sample(rng, 1, dtype=np.float64)
+        plain.update(sample, step)
+        ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+    state = member(ensemble.members, 0)
+    tiny.assert_trees_close([member(state.inner.critics, k) for k in range(2)], plain.sac.critics, 1e-9)
+    tiny.assert_trees_close(state.inner.actor, plain.sac.actor, 1e-9)
+    tiny.assert_trees_close([member(state.errors, k) for k in range(2)], plain.errors, 1e-9)
+    tiny.assert_trees_close([member(state.targets, k) for k in range(2)], plain.targets, 1e-9)
+    tiny.assert_trees_close(list(state.temperature), plain.temperatures, 1e-9)
 
 
 def test_member_i_is_the_same_agent_whatever_the_size_of_the_ensemble(double: None) -> None:

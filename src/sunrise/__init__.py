@@ -2,7 +2,12 @@
 
 __version__ = "0.1.0"
 
-from sunrise.agents import SAC, Agent
+from sunrise.agents import SAC, TD3, Agent, DisCor, Random
+from sunrise.envs.dmc import register_dmc_envs
+from sunrise.envs.paper import register_paper_envs
 from sunrise.errors import NonFiniteError, SunriseError
 
-__all__ = ["SAC", "Agent", "NonFiniteError", "SunriseError", "__version__"]
+register_paper_envs()
+register_dmc_envs()
+
+__all__ = ["SAC", "TD3", "Agent", "DisCor", "NonFiniteError", "Random", "SunriseError", "__version__"]

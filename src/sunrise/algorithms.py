@@ -8,11 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sunrise.ensemble import EnsembleNumbers, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
 from sunrise.envs.make import check_continuous, check_observation_space
 from sunrise.errors import SunriseError, near
+from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
-from sunrise.settings import Config
+from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
+from sunrise.settings import Config, TrainingSettings
 from sunrise.types import Learner
 
 
@@ -76,8 +79,58 @@ def fit_sac(config: Config[SACSettings], observation_space: gym.Space[Any], acti
     )
 
 
+def fit_td3(config: Config[TD3Settings], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
+    """TD3 for states and continuous actions."""
+    check_continuous(action_space, "TD3")
+    obs_dim, action_dim = flat_size(observation_space), flat_size(action_space)
+    return Parts(
+        make_learner=lambda numbers: td3(obs_dim, action_dim, config.learner, numbers),
+        numbers=td3_numbers(config.learner),
+        action_shape=(action_dim,),
+        action_dtype=np.dtype(np.float32),
+    )
+
+
+def fit_discor(
+    config: Config[DisCorSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Parts:
+    """DisCor around SAC."""
+    check_continuous(action_space, "DisCor")
+    obs_dim, action_dim = flat_size(observation_space), flat_size(action_space)
+    settings = config.learner
+
+    def make_learner(numbers: Any) -> Learner:
+        inner = sac(obs_dim, action_dim, settings.sac, numbers)
+        return discor(inner, obs_dim, action_dim, settings, numbers)
+
+    return Parts(make_learner, sac_numbers(settings.sac, action_dim), (action_dim,), np.dtype(np.float32))
+
+
+def fit_random(
+    config: Config[RandomSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Parts:
+    """Uniform random actions."""
+    check_continuous(action_space, "The random agent")
+    flat_size(observation_space)
+    action_dim = flat_size(action_space)
+    return Parts(lambda numbers: random(action_dim, numbers), (), (action_dim,), np.dtype(np.float32))
+
+
+AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
+MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
+NEVER = TrainingSettings(learning_starts=2**62, buffer_size=1000)
+
 ALGORITHMS: dict[str, Algorithm] = {
-    "sac": Algorithm("sac", ("MlpPolicy", "MultiInputPolicy"), Config(learner=SACSettings()), AUTHORS_SAC, fit_sac),
+    "sac": Algorithm("sac", MLP_POLICIES, Config(learner=SACSettings()), AUTHORS_SAC, fit_sac),
+    "td3": Algorithm("td3", MLP_POLICIES, Config(learner=TD3Settings()), AUTHORS_TD3, fit_td3),
+    "discor": Algorithm("discor", MLP_POLICIES, Config(learner=DisCorSettings()), AUTHORS_SAC, fit_discor),
+    "random": Algorithm(
+        "random",
+        MLP_POLICIES,
+        Config(learner=RandomSettings(), ensemble=EnsembleSettings(ensemble_size=1), training=NEVER),
+        AUTHORS_EVALUATION,
+        fit_random,
+    ),
 }
 
 

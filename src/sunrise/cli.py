@@ -63,6 +63,28 @@ class Bench:
     """Also write the numbers as JSON to this file."""
 
 
+@dataclass
+class Reproduce:
+    """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
+
+    experiment: Annotated[str, tyro.conf.Positional]
+    """table1, fig1b, fig2, fig3a, fig3c, fig3d, fig4 or fig5."""
+    scale: Literal["quick", "paper"] = "quick"
+    """`quick` shows the mechanism in minutes; `paper` is the paper's size."""
+    seeds: int | None = None
+    """Seeds of every arm; default: the scale's."""
+    envs: tuple[str, ...] = ()
+    """Only these environments."""
+    preset: Literal["ours", "authors"] = "ours"
+    """Our settings, or those of the authors' code."""
+    total_timesteps: int | None = None
+    """Timesteps of every run; default: the scale's."""
+    out: Path | None = None
+    """Folder of the runs and the result; default: reproduce/{experiment}-{scale}."""
+    dry_run: bool = False
+    """Show the runs and an estimate of their time, and stop."""
+
+
 def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
     from sunrise.agents import AGENTS
@@ -121,6 +143,30 @@ def evaluate(arguments: Sequence[str]) -> None:
     print(json.dumps(row))
 
 
+def reproduce(arguments: Sequence[str]) -> None:
+    """Run an experiment of the paper: `sunrise reproduce table1`."""
+    options = tyro.cli(Reproduce, args=arguments, prog="sunrise reproduce")
+    out = options.out or Path("reproduce") / f"{options.experiment}-{options.scale}"
+    if options.experiment == "fig1b":
+        from sunrise.experiments.toy import draw_cubic, fit_cubic
+
+        if options.dry_run:
+            print("fig1b: one toy regression, about 20 seconds")
+            return
+        fit = fit_cubic()
+        draw_cubic(fit, out / "figure.png")
+        inside, outside = fit.spread_inside, fit.spread_outside
+        print(f"mean spread: {inside:.2f} where there are points, {outside:.2f} where there are none")
+        print(f"Written: {out}/figure.png")
+        return
+    from sunrise.experiments.plan import reproduce_experiment
+
+    changes = {} if options.total_timesteps is None else {"total_timesteps": options.total_timesteps}
+    reproduce_experiment(
+        options.experiment, options.scale, options.seeds, options.envs, options.preset, changes, out, options.dry_run
+    )
+
+
 def envs(arguments: Sequence[str]) -> None:
     """List environments: `sunrise envs`."""
     from sunrise.envs.catalogue import print_catalogue
@@ -147,6 +193,7 @@ def bench(arguments: Sequence[str]) -> None:
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "train": train,
     "evaluate": evaluate,
+    "reproduce": reproduce,
     "envs": envs,
     "demo": demo,
     "bench": bench,

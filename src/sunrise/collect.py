@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.randomness import episode_seed
+from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Batch, Collected, Episode, Observation
 
@@ -30,9 +30,11 @@ class Collector:
         rng: np.random.Generator,
         gamma: float,
         truncation: Literal["bootstrap", "terminal"],
+        reward_noise: float = 0.0,
     ) -> None:
         self.env, self.seed, self.members, self.rng = env, seed, members, rng
         self.gamma, self.truncation = gamma, truncation
+        self.reward_noise, self.noise_rng = reward_noise, generator(seed, "reward noise")
         self.count = env.num_envs
         self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self.reseeds = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
@@ -62,6 +64,9 @@ class Collector:
         last_obs = self._last_observation(next_obs, done, info)
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
+        if self.reward_noise:
+            # r' = r + z, z ~ N(0, σ²): what is learned from is noisy, what is reported is not.
+            reward = reward + self.noise_rng.normal(0, self.reward_noise, self.count).astype(np.float32)
         batch = Batch(self.obs, kept_action, reward, discount, last_obs)
         if not stepped.all():
             batch = jax.tree.map(lambda x: x[stepped], batch)

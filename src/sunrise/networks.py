@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sunrise.types import Observation
 
 T = TypeVar("T")
-Init: TypeAlias = Literal["default", "rlkit"]
+Init: TypeAlias = Literal["default", "rlkit", "xavier"]
 
 
 class Linear(eqx.Module):
@@ -40,7 +40,7 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float) 
     """A fresh MLP with `sizes` = (in, hidden..., out).
 
     `default` is U(±1/√in) for weights and biases, as most frameworks do. `rlkit` is what the authors' code does:
-    U(±1/√out) with biases of 0.1, and U(±last_bound) in the last layer.
+    U(±1/√out) with biases of 0.1, and U(±last_bound) in the last layer. `xavier` is U(±√(6 / (in + out))), biases 0.
     """
     pairs = list(pairwise(sizes))
     # One draw for the whole network: a draw is most of what the compiler has to chew on.
@@ -52,6 +52,8 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float) 
         last = depth == len(pairs) - 1
         if init == "default":
             layers.append(Linear(rows[:-1] * i**-0.5, rows[-1] * i**-0.5))
+        elif init == "xavier":
+            layers.append(Linear(rows[:-1] * (6 / (i + o)) ** 0.5, jnp.zeros(o)))
         elif last:
             layers.append(Linear(rows[:-1] * last_bound, rows[-1] * last_bound))
         else:

@@ -31,6 +31,8 @@ class TrainingSettings:
     """Actions before `learning_starts`: uniform random, or the untrained ensemble's (the authors' code)."""
     truncation: Literal["bootstrap", "terminal"] = "bootstrap"
     """The value after a time limit is bootstrapped, or counted as terminal (the authors' code)."""
+    reward_noise: float = 0.0
+    """Standard deviation of Gaussian noise added to the rewards that are learned from; evaluation never sees it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ BOUNDS: dict[str, Bound] = {
     "batch_size": POSITIVE,
     "gamma": (0, 1),
     "train_freq": POSITIVE,
+    "reward_noise": NOT_NEGATIVE,
+    "action_noise": NOT_NEGATIVE,
+    "target_policy_noise": NOT_NEGATIVE,
+    "target_noise_clip": NOT_NEGATIVE,
+    "policy_delay": POSITIVE,
+    "discor_temperature": (1e-6, math.inf),
     "gradient_steps": (-1, math.inf),
     "learning_rate": NOT_NEGATIVE,
     "tau": (0, 1),
@@ -101,12 +109,25 @@ BOUNDS: dict[str, Bound] = {
 }
 
 
-def flatten_config(config: Config[Any]) -> dict[str, Any]:
-    """Every setting by its own name."""
+def flatten_config(config: Any) -> dict[str, Any]:
+    """Every setting by its own name, whatever group it is in."""
     flat: dict[str, Any] = {}
-    for group in dataclasses.fields(config):
-        flat |= dataclasses.asdict(getattr(config, group.name))
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        flat |= flatten_config(value) if dataclasses.is_dataclass(value) else {field.name: value}
     return flat
+
+
+def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
+    """A group of settings, and the groups inside it, with fields changed by name."""
+    own = {}
+    for field in dataclasses.fields(group):
+        value = getattr(group, field.name)
+        if dataclasses.is_dataclass(value):
+            own[field.name] = replace_deeply(value, changes)
+        elif field.name in changes:
+            own[field.name] = changes[field.name]
+    return dataclasses.replace(group, **own)
 
 
 def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
@@ -115,18 +136,16 @@ def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     for name in changes:
         if name not in known:
             raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1)}")
-    groups = {}
-    for group in dataclasses.fields(config):
-        part = getattr(config, group.name)
-        own = {f.name for f in dataclasses.fields(part)}
-        groups[group.name] = dataclasses.replace(part, **{k: v for k, v in changes.items() if k in own})
-    return Config(**groups)
+    changed: Config[L] = replace_deeply(config, changes)
+    return changed
 
 
 def check_kinds(group: Any) -> None:
     """Refuse a value of the wrong kind, or a choice that there is not."""
     for name, kind in typing.get_type_hints(type(group)).items():
         value = getattr(group, name)
+        if dataclasses.is_dataclass(value):
+            check_kinds(value)
         if typing.get_origin(kind) is Literal:
             choices = typing.get_args(kind)
             if value not in choices:
@@ -141,8 +160,7 @@ def check_kinds(group: Any) -> None:
 
 def check(config: Config[L]) -> Config[L]:
     """`config` itself if every setting makes sense; otherwise an error that names the one that does not."""
-    for group in dataclasses.fields(config):
-        check_kinds(getattr(config, group.name))
+    check_kinds(config)
     settings = flatten_config(config)
     for name, value in settings.items():
         low, high = BOUNDS.get(name, (-math.inf, math.inf))

@@ -11,7 +11,19 @@ class SAC(Agent, algo="sac"):
     """Soft Actor-Critic, as an ensemble of agents."""
 
 
-AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC,)}
+class TD3(Agent, algo="td3"):
+    """Twin Delayed Deep Deterministic Policy Gradient, as an ensemble of agents."""
+
+
+class DisCor(Agent, algo="discor"):
+    """Soft Actor-Critic with DisCor's error weights, as an ensemble of agents."""
+
+
+class Random(Agent, algo="random"):
+    """An agent that acts uniformly at random and learns nothing: the floor of every comparison."""
+
+
+AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Random)}
 
 
 def load_run(path: Path) -> Agent:
@@ -24,4 +36,4 @@ def load_run(path: Path) -> Agent:
     return AGENTS[config["algo"]].load(files[-1], env=config["settings"]["env_id"])
 
 
-__all__ = ["AGENTS", "SAC", "Agent", "load_run"]
+__all__ = ["AGENTS", "SAC", "TD3", "Agent", "DisCor", "Random", "load_run"]

@@ -256,7 +256,7 @@ class Agent:
         assert self.env is not None
         training, run, members = self.config.training, self.config.run, self.config.ensemble.ensemble_size
         rng = generator(run.seed, "members")
-        return Collector(self.env, run.seed, members, rng, training.gamma, training.truncation)
+        return Collector(self.env, run.seed, members, rng, training.gamma, training.truncation, training.reward_noise)
 
     def _evaluator(self, episodes: int | None = None, seed: int | None = None) -> Callable[[State], Evaluation]:
         """Evaluation of members in environments of its own, by the protocol of the settings."""

@@ -10,10 +10,10 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.errors import SunriseError
-from sunrise.networks import MLP, Init, flatten, mlp, polyak
+from sunrise.learners.critics import Normaliser, masked_mean, q_values, twin
+from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
-CRITICS = 2
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean")
 
@@ -32,11 +32,11 @@ class SACSettings:
     """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Hidden layers of actor and critics."""
-    init: Init = "default"
+    init: Literal["default", "rlkit"] = "default"
     """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code."""
     target_init: Literal["copy", "random"] = "copy"
     """Target critics start as a copy of the critics, or with random weights of their own (the authors' code)."""
-    loss_normaliser: Literal["rows", "mask"] = "rows"
+    loss_normaliser: Normaliser = "rows"
     """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
     weight_action: Literal["backup", "fresh"] = "backup"
     """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
@@ -97,38 +97,23 @@ def squash(mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKey
     return action, jnp.sum(gaussian - jnp.log(1 - action**2 + 1e-6), axis=-1)
 
 
-def masked_mean(
-    loss: Float[Array, "*K B"], mask: Float[Array, "B"], normaliser: Literal["rows", "mask"]
-) -> Float[Array, "*K"]:
-    """The mean of a loss over the rows that this member's bootstrap mask lets through."""
-    return jnp.sum(mask * loss, axis=-1) / (mask.sum() + 1 if normaliser == "mask" else mask.size)
-
-
 def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumbers) -> Learner:
     """SAC as a learner: the actor is masked and not weighted, the critics are masked and weighted."""
     adam = optax.adam(numbers.learning_rate)
     start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
 
     def init(key: PRNGKeyArray) -> SACState:
-        def new_critics(key: PRNGKeyArray) -> MLP:
-            sizes = (obs_dim + action_dim, *settings.net_arch, 1)
-            return jax.vmap(lambda k: mlp(k, sizes, settings.init, last_bound=3e-3))(jax.random.split(key, CRITICS))
-
         k_actor, k_critics, k_targets = jax.random.split(key, 3)
+        sizes = (obs_dim + action_dim, *settings.net_arch, 1)
         actor = mlp(k_actor, (obs_dim, *settings.net_arch, 2 * action_dim), settings.init, last_bound=1e-3)
-        critics = new_critics(k_critics)
-        targets = critics if settings.target_init == "copy" else new_critics(k_targets)
+        critics = twin(k_critics, sizes, settings.init)
+        targets = critics if settings.target_init == "copy" else twin(k_targets, sizes, settings.init)
         log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
         return SACState(actor, critics, targets, log_alpha, adam.init(actor), adam.init(critics), adam.init(log_alpha))
 
     def gaussian(actor: MLP, obs: Observation) -> tuple[Array, Array]:
         mean, log_std = jnp.split(actor(flatten(obs)), 2, axis=-1)
         return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
-
-    def q_values(critics: MLP, obs: Observation, action: Float[Array, "B A"]) -> Float[Array, "K B"]:
-        rows = jnp.concatenate([flatten(obs), action], axis=-1)
-        votes: Array = jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
-        return votes
 
     def propose(state: SACState, obs: Observation, key: PRNGKeyArray | None) -> Array:
         mean, log_std = gaussian(state.actor, obs)

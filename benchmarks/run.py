@@ -1,0 +1,74 @@
+"""The speed of the update against peers, in turns within one run; the best of several rounds counts.
+
+`make bench` runs it and keeps its last output in benchmarks/results/.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sunrise.bench import Subject, best_of, measure, sgemm_peak
+from sunrise.compilation import use_cache
+from sunrise.record import machine, versions
+
+HERE = Path(__file__).parent
+PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
+ROUNDS = 10
+
+
+class Peer:
+    """A process of another library that times its update when asked."""
+
+    def __init__(self, script: str, *arguments: str) -> None:
+        command = [str(PEER_PYTHON), str(HERE / "peers" / script), *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.threads = int(self._line())
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def turn(self) -> float:
+        """Seconds of the fastest of a few updates."""
+        assert self.process.stdin is not None
+        print("go", file=self.process.stdin, flush=True)
+        return float(self._line())
+
+
+def compare() -> dict[str, Any]:
+    """Ours, a PyTorch loop over agents and one Stable-Baselines3 agent, in turns."""
+    subject = Subject("sac", 5)
+    best_of(subject.update, 3)
+    peers = {"torch_loop_5": Peer("torch_loop.py", "5"), "sb3_1": Peer("sb3_sac.py")}
+    times: dict[str, list[float]] = {"sunrise_5": [], **{name: [] for name in peers}}
+    peaks = []
+    for _ in range(ROUNDS):
+        times["sunrise_5"].append(best_of(subject.update, 8))
+        peaks.append(sgemm_peak())
+        for name, peer in peers.items():
+            times[name].append(peer.turn())
+    best = {name: min(values) for name, values in times.items()}
+    return {
+        "update_ms": {name: 1e3 * seconds for name, seconds in best.items()},
+        "peer_threads": {name: peer.threads for name, peer in peers.items()},
+        "sgemm_peak": max(peaks),
+        "fraction_of_peak": subject.gflop / best["sunrise_5"] / max(peaks),
+        "faster_than_torch_loop": best["torch_loop_5"] / best["sunrise_5"],
+        "time_of_one_sb3_agent": best["sunrise_5"] / best["sb3_1"],
+    }
+
+
+def main() -> None:
+    """Measure, print, and keep the last output."""
+    use_cache()
+    result = {"peers": compare(), "bench": measure((1, 2, 5, 10), 60), "machine": machine(), "versions": versions()}
+    text = json.dumps(result, indent=2)
+    (HERE / "results").mkdir(exist_ok=True)
+    (HERE / "results" / "sac.json").write_text(text + "\n")
+    print(text, file=sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""The DeepMind Control suite as Gymnasium environments, `dmc/<domain>-<task>`, from state or from pixels."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import mujoco
+import numpy as np
+
+from sunrise.envs.renderers import Renderer, RendererChoice, View, make_renderer, resolve
+from sunrise.errors import SunriseError
+
+TASKS: dict[str, tuple[str, ...]] = {
+    "acrobot": ("swingup", "swingup_sparse"),
+    "ball_in_cup": ("catch",),
+    "cartpole": ("balance", "balance_sparse", "swingup", "swingup_sparse", "two_poles", "three_poles"),
+    "cheetah": ("run",),
+    "dog": ("stand", "walk", "trot", "run", "fetch"),
+    "finger": ("spin", "turn_easy", "turn_hard"),
+    "fish": ("upright", "swim"),
+    "hopper": ("stand", "hop"),
+    "humanoid": ("stand", "walk", "run", "run_pure_state"),
+    "humanoid_CMU": ("stand", "walk", "run"),
+    "lqr": ("lqr_2_1", "lqr_6_2"),
+    "manipulator": ("bring_ball", "bring_peg", "insert_ball", "insert_peg"),
+    "pendulum": ("swingup",),
+    "point_mass": ("easy", "hard"),
+    "quadruped": ("walk", "run", "escape", "fetch"),
+    "reacher": ("easy", "hard"),
+    "stacker": ("stack_2", "stack_4"),
+    "swimmer": ("swimmer6", "swimmer15"),
+    "walker": ("stand", "walk", "run"),
+}
+"""Every task of every domain; written out, so that the ids are known without the extra."""
+
+
+class PaperTask(NamedTuple):
+    """What the paper sets for one task."""
+
+    action_repeat: int
+    learning_rate: float = 1e-3
+    batch_size: int = 256
+
+
+PAPER_TASKS: dict[str, PaperTask] = {
+    "dmc/finger-spin": PaperTask(2),
+    "dmc/cartpole-swingup": PaperTask(8),
+    "dmc/reacher-easy": PaperTask(4),
+    "dmc/cheetah-run": PaperTask(4, learning_rate=2e-4, batch_size=512),
+    "dmc/walker-walk": PaperTask(2),
+    "dmc/ball_in_cup-catch": PaperTask(4),
+    "dmc/cartpole-swingup_sparse": PaperTask(8),
+}
+"""The six tasks of Table 2, and the one with a sparse reward."""
+
+
+def register_dmc_envs() -> None:
+    """Make the ids known to Gymnasium; dm_control is imported when an environment is made."""
+    for domain, tasks in TASKS.items():
+        for task in tasks:
+            if (env_id := f"dmc/{domain}-{task}") not in gym.registry:
+                gym.register(env_id, "sunrise.envs.dmc:DMCEnv", kwargs={"domain": domain, "task": task})
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without dm_control's search for a display, which can fail and which we do not need, and without its warnings."""
+    log, backend = logging.getLogger("absl"), os.environ.get("MUJOCO_GL")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    os.environ["MUJOCO_GL"] = "disable"
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        del os.environ["MUJOCO_GL"]
+        if backend is not None:
+            os.environ["MUJOCO_GL"] = backend
+
+
+def load(domain: str, task: str) -> Any:
+    """dm_control's own environment, with its observation in one flat array."""
+    try:
+        with quietly():
+            from dm_control import suite
+
+            # lqr draws its springs when it is built: let every environment be the same system.
+            settings: dict[str, Any] = {"random": 0}
+            if domain == "lqr":
+                settings["time_limit"] = 30.0  # 1000 steps, as everywhere else; its own is infinite
+            env = suite.load(domain, task, settings, environment_kwargs={"flat_observation": True})
+    except ModuleNotFoundError:
+        raise SunriseError(
+            f'the environment dmc/{domain}-{task} needs an extra: `pip install "sunrise-rl[dmc]"`.'
+        ) from None
+    env.task.random.seed(None)
+    if env.physics.model.nhfield:
+        # A task with terrain opens an OpenGL context at each reset, only to upload the terrain to it.
+        env.physics.__class__ = type("Physics", (type(env.physics),), {"contexts": None})
+    return env
+
+
+class DMCEnv(gym.Env[np.ndarray, np.ndarray]):
+    """One task of the suite. An agent's step is `action_repeat` steps of the simulator under one action."""
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
+
+    def __init__(
+        self,
+        domain: str,
+        task: str,
+        pixels: bool = False,
+        camera: int = 0,
+        render_size: int = 100,
+        video_size: int = 256,
+        action_repeat: int = 1,
+        frame_stack: int = 3,
+        renderer: RendererChoice = "auto",
+        anti_aliasing: int | None = None,
+        shadow_size: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        at_least_one = {"action_repeat": action_repeat, "frame_stack": frame_stack}
+        for name, value in (at_least_one | {"render_size": render_size, "video_size": video_size}).items():
+            if value < 1:
+                raise SunriseError(f"{name} is {value}, but must be at least 1.")
+        self.simulator = load(domain, task)
+        cameras = self.simulator.physics.model.ncam
+        if not 0 <= camera < cameras:
+            raise SunriseError(f"camera is {camera}, but dmc/{domain}-{task} has cameras 0 to {cameras - 1}.")
+        self.pixels, self.action_repeat, self.render_mode = pixels, action_repeat, render_mode
+        self.view, self.video_size = View(camera, render_size, anti_aliasing, shadow_size), video_size
+        self.renderer_name = resolve(renderer) if pixels or render_mode else None
+        """What makes the pictures; None where there are none."""
+        self.renderers: dict[int, Renderer] = {}
+        fps = round(1 / (self.simulator.control_timestep() * action_repeat))
+        self.metadata = self.metadata | {"render_fps": max(1, fps)}
+
+        action = self.simulator.action_spec()
+        low, high = (
+            np.where(np.abs(b) < mujoco.mjMAXVAL, b, np.copysign(np.inf, b)) for b in (action.minimum, action.maximum)
+        )
+        self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
+        if pixels:
+            self.frames = np.zeros((frame_stack, render_size, render_size, 3), np.uint8)
+            self.observation_space = gym.spaces.Box(0, 255, self.frames.shape, np.uint8)
+        else:
+            shape = self.simulator.observation_spec()["observations"].shape
+            self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float64)
+
+    def picture(self, size: int) -> np.ndarray:
+        """The present state, drawn. A renderer is made on first use: OpenGL does not survive a fork."""
+        assert self.renderer_name is not None
+        if size not in self.renderers:
+            physics, view = self.simulator.physics, self.view._replace(size=size)
+            self.renderers[size] = make_renderer(self.renderer_name, physics.model.ptr, physics.data.ptr, view)
+        return self.renderers[size].frame()
+
+    def observe(self, state: np.ndarray, first: bool) -> np.ndarray:
+        """The state, or the newest frames, the newest last; the first frame of an episode fills the stack."""
+        if not self.pixels:
+            return np.asarray(state, np.float64)
+        frame = self.picture(self.view.size)[None]
+        self.frames = np.repeat(frame, len(self.frames), 0) if first else np.concatenate([self.frames[1:], frame])
+        return self.frames
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self.simulator.task.random.seed(seed % 2**32)
+        if self.simulator.physics.model.nhfield:
+            self.close()  # the terrain is new, and renderers copy it when they are made
+        start = self.simulator.reset()
+        return self.observe(start.observation["observations"], first=True), {"simulator_steps": 0}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """`info["simulator_steps"]` is how many this step took: fewer than `action_repeat` where the episode ended."""
+        reward, steps, last = 0.0, 0, False
+        while steps < self.action_repeat and not last:
+            now = self.simulator.step(action)
+            reward, steps, last = reward + now.reward, steps + 1, now.last()
+        # dm_control ends an episode with discount 0 where the task is over, and with 1 where time is.
+        terminated = last and now.discount == 0
+        observation = self.observe(now.observation["observations"], first=False)
+        return observation, reward, terminated, last and not terminated, {"simulator_steps": steps}
+
+    def render(self) -> np.ndarray | None:
+        return self.picture(self.video_size) if self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        while self.renderers:
+            self.renderers.popitem()[1].close()

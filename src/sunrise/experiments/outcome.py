@@ -1,0 +1,106 @@
+"""Tables and figures as functions of rows, each labelled with steps, seeds and protocol."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sunrise.experiments.paper import Experiment, Scale, published_score
+
+Rows = Sequence[dict[str, Any]]
+
+
+def scores(rows: Rows, env: str, arm: str) -> tuple[list[float], list[float]]:
+    """Each seed's last evaluation and its best one."""
+    last, best = [], []
+    for seed in sorted({r["seed"] for r in rows if (r["env"], r["arm"]) == (env, arm)}):
+        own = [r for r in rows if (r["env"], r["arm"], r["seed"]) == (env, arm, seed)]
+        last.append(max(own, key=lambda r: r["timesteps"])["mean_return"])
+        best.append(max(r["mean_return"] for r in own))
+    return last, best
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean ± sample standard deviation; of one seed, the number alone."""
+    if not values:
+        return "-"
+    deviation = f" ± {np.std(values, ddof=1):.0f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.0f}{deviation}"
+
+
+def protocol(experiment: Experiment, scale: Scale, rows: Rows, quick: bool) -> str:
+    """What was run, in one paragraph."""
+    steps = int(max((r["timesteps"] for r in rows), default=0))
+    text = (
+        f"{experiment.title}. Ours: {steps:,} timesteps, {scale.seeds} seed{'s' * (scale.seeds > 1)}, "
+        f"{scale.eval_episodes} evaluation episodes of the noiseless ensemble; ± is the standard deviation over seeds. "
+    )
+    if quick:
+        text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
+    if experiment.published:
+        text += "Paper: 200,000 timesteps, 10 runs, the authors' protocol and simulator of 2021. "
+    return text + experiment.note
+
+
+def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, quick: bool) -> None:
+    """results.csv, table.md and figure.png, and the table on the screen."""
+    out.mkdir(parents=True, exist_ok=True)
+    if not rows:
+        return
+    with (out / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    label = protocol(experiment, scale, rows, quick)
+    header = ["environment", "arm", "last evaluation", "best evaluation"]
+    header += ["paper, 200k"] if experiment.published else []
+    lines = []
+    for env in scale.envs:
+        for arm in experiment.arms:
+            last, best = scores(rows, env, arm.name)
+            line = [env, arm.name, spread(last), spread(best)]
+            lines.append(line + ([published_score(experiment, arm, env) or "-"] if experiment.published else []))
+    table = Table(*header, title=experiment.name)
+    for line in lines:
+        table.add_row(*line)
+    screen = Console(highlight=False)
+    screen.print(table)
+    screen.print(label)
+    marks = ["|".join(["", *line, ""]) for line in [header, ["---"] * len(header), *lines]]
+    (out / "table.md").write_text(f"# {experiment.name}\n\n{label}\n\n" + "\n".join(marks) + "\n")
+    draw_curves(experiment, scale, rows, label, out / "figure.png")
+    screen.print(f"Written: {out}/results.csv, table.md, figure.png")
+
+
+def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, picture: Path) -> None:
+    """A panel an environment, a curve an arm: the mean over seeds, and one standard deviation about it."""
+    import textwrap
+
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    count = len(scale.envs)
+    figure, axes = plt.subplots(1, count, figsize=(5.5 * count, 4.6), squeeze=False, layout="constrained")
+    for axis, env in zip(axes[0], scale.envs, strict=True):
+        for arm in experiment.arms:
+            own = [r for r in rows if (r["env"], r["arm"]) == (env, arm.name)]
+            steps = sorted({r["timesteps"] for r in own})
+            values = [[r["mean_return"] for r in own if r["timesteps"] == t] for t in steps]
+            means = [float(np.mean(v)) for v in values]
+            (line,) = axis.plot(steps, means, marker=".", label=arm.name)
+            if scale.seeds > 1:
+                bands = [float(np.std(v, ddof=1)) if len(v) > 1 else 0.0 for v in values]
+                low = [m - b for m, b in zip(means, bands, strict=True)]
+                high = [m + b for m, b in zip(means, bands, strict=True)]
+                axis.fill_between(steps, low, high, alpha=0.2, color=line.get_color())
+        axis.set(title=env, xlabel="timesteps", ylabel="evaluation return")
+    axes[0][0].legend(fontsize=8)
+    figure.supxlabel(textwrap.fill(label, 60 * count), fontsize=7)
+    figure.savefig(picture, dpi=120)
+    plt.close(figure)

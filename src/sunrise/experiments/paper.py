@@ -1,0 +1,172 @@
+"""The paper's experiments as data: who is compared, on what, for how long, and what the paper published.
+
+Per-environment values of T, β and λ were never published; `SEARCH` has the sets the paper chose from, and our arms use
+our defaults (T = 20, β = 1, λ = 1), which are not tuned.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+SEARCH: dict[str, dict[str, tuple[float, ...]]] = {
+    "gym": {"weight_temperature": (10, 20, 50), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)},
+    "dmc": {"weight_temperature": (10, 100), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)},
+    "atari": {"weight_temperature": (10, 40), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 10)},
+}
+"""The paper's search sets; it chose per environment, on the training environments."""
+
+GYM = ("sunrise/Cheetah-v0", "sunrise/Walker-v0", "sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/SlimHumanoid-v0")
+HUMANOID, ANT, HOPPER, CHEETAH = GYM[4], GYM[3], GYM[2], GYM[0]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One curve or one row of a table."""
+
+    name: str
+    algo: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    published: str = ""
+    """The paper's name for it, where its table has a row."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of an experiment is run."""
+
+    envs: tuple[str, ...]
+    timesteps: int
+    seeds: int
+    eval_freq: int
+    eval_episodes: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of every arm at this scale."""
+    smaller: Mapping[int, int] = field(default_factory=dict)
+    """Widths of networks replaced at this scale."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of the paper."""
+
+    name: str
+    title: str
+    arms: tuple[Arm, ...]
+    paper: Scale
+    quick: Scale
+    published: str = ""
+    """The data file of the paper's numbers."""
+    note: str = ""
+
+
+def quick(*envs: str, timesteps: int = 4000) -> Scale:
+    """A scale for a few minutes on two cores: it shows the mechanism, not the result."""
+    small = {"learning_starts": 500, "batch_size": 64, "buffer_size": 100_000, "log_freq": 500}
+    return Scale(envs, timesteps, 1, timesteps // 4, 3, small, {256: 64, 1024: 256, 400: 64, 300: 64})
+
+
+def full(envs: tuple[str, ...], timesteps: int, seeds: int) -> Scale:
+    """The paper's scale, evaluated by our protocol: 10 episodes every 10,000 timesteps."""
+    return Scale(envs, timesteps, seeds, 10_000, 10)
+
+
+SAC = Arm("SAC", "sac", {"ensemble_size": 1}, "SAC")
+TD3 = Arm("TD3", "td3", {"ensemble_size": 1}, "TD3")
+DISCOR = Arm("DisCor", "discor", {"ensemble_size": 1})
+SUNRISE = Arm("SUNRISE", "sac", {}, "SUNRISE")
+NO_WBB = Arm("SUNRISE without weighted backups", "sac", {"weighting": "none"})
+NOISE: dict[str, Any] = {"reward_noise": 1.0}
+LARGE_NOISE: dict[str, Any] = {"reward_noise": 5.0}
+FIVE_UPDATES: dict[str, Any] = {"ensemble_size": 1, "gradient_steps": 5}
+
+
+def under(arm: Arm, name: str = "", **settings: Any) -> Arm:
+    """An arm under other settings; it is no longer the paper's row."""
+    return Arm(name or arm.name, arm.algo, {**arm.settings, **settings})
+
+
+MORE_UPDATES = (
+    SAC,
+    SUNRISE,
+    Arm("SAC, 256 units, 5 updates", "sac", {**FIVE_UPDATES, "net_arch": (256, 256)}),
+    Arm("SAC, 1024 units, 5 updates", "sac", {**FIVE_UPDATES, "net_arch": (1024, 1024)}),
+)
+SIZES = tuple(Arm(f"N = {n}", "sac", {"ensemble_size": n}) for n in (1, 2, 3, 5, 7))
+SIZES_NOTE = "The paper does not say which sizes it drew; 1, 2, 3, 5 and 7 are our choice."
+
+EXPERIMENTS: dict[str, Experiment] = {
+    e.name: e
+    for e in (
+        Experiment(
+            "table1",
+            "OpenAI Gym at 200k timesteps",
+            (SAC, TD3, SUNRISE),
+            full(GYM, 200_000, 10),
+            quick(HOPPER, CHEETAH),
+            published="table1_gym_200k.csv",
+        ),
+        Experiment(
+            "fig2",
+            "Noisy rewards: r' = r + N(0, 1) in training",
+            tuple(under(arm, **NOISE) for arm in (SAC, DISCOR, SUNRISE, NO_WBB)),
+            full(GYM, 200_000, 4),
+            quick(HOPPER),
+            note="The paper does not say how long its curves are; 200k is our choice.",
+        ),
+        Experiment(
+            "fig3a",
+            "Large reward noise on SlimHumanoid: r' = r + N(0, 5²) in training",
+            (
+                *(under(arm, **LARGE_NOISE) for arm in (SAC, DISCOR, SUNRISE)),
+                under(SUNRISE, "SUNRISE with random weights", weighting="random", **LARGE_NOISE),
+                under(SUNRISE, "SUNRISE without UCB", exploration="member", **LARGE_NOISE),
+            ),
+            full((HUMANOID,), 200_000, 10),
+            quick(HUMANOID),
+            note="N(0, 5) is read as a standard deviation of 5. The length is our choice.",
+        ),
+        Experiment(
+            "fig3c",
+            "More updates and parameters for one agent, on SlimHumanoid",
+            MORE_UPDATES,
+            full((HUMANOID,), 1_000_000, 4),
+            quick(HUMANOID, timesteps=2000),
+        ),
+        Experiment(
+            "fig3d",
+            "Ensemble size on Ant",
+            SIZES,
+            full((ANT,), 200_000, 4),
+            quick(ANT, timesteps=3000),
+            note=SIZES_NOTE,
+        ),
+        Experiment("fig4", "Gym learning curves", MORE_UPDATES, full(GYM, 1_000_000, 4), quick(HOPPER, timesteps=2000)),
+        Experiment(
+            "fig5",
+            "Ensemble size on every task",
+            SIZES,
+            full(GYM, 200_000, 4),
+            quick(HOPPER, timesteps=3000),
+            note=SIZES_NOTE,
+        ),
+    )
+}
+
+
+def published(file: str) -> list[dict[str, str]]:
+    """The rows of one of the paper's tables."""
+    text = resources.files("sunrise.experiments").joinpath("data", file).read_text()
+    return list(csv.DictReader(text.splitlines()))
+
+
+def published_score(experiment: Experiment, arm: Arm, env: str) -> str:
+    """The paper's number for an arm on an environment, or nothing."""
+    if not experiment.published or not arm.published:
+        return ""
+    task = env.removeprefix("sunrise/").removesuffix("-v0").replace("SlimHumanoid", "SlimHumanoid-ET")
+    for row in published(experiment.published):
+        if (row["method"], row["env"]) == (arm.published, task):
+            return f"{float(row['mean']):.0f} ± {float(row['std']):.0f}"
+    return ""

@@ -1,0 +1,190 @@
+"""From an experiment to a list of runs with an estimate of their time; then one after another, keeping what is done."""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sunrise.agents import AGENTS
+from sunrise.algorithms import algorithm, ensemble_of
+from sunrise.bench import sgemm_peak
+from sunrise.console import console
+from sunrise.envs.make import make_env
+from sunrise.errors import SunriseError, near
+from sunrise.experiments.outcome import write_outcome
+from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
+from sunrise.flops import matmul_flops
+from sunrise.record import RunFolder
+from sunrise.settings import Config, flatten_config, with_settings
+from sunrise.types import Batch, Sample
+
+COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS = 20.0, 1.5e-3, 1.2e-3
+OF_PEAK = 0.45
+"""Share of the matrix product's peak that an update reaches; all four are for the estimate alone."""
+
+
+class Run(NamedTuple):
+    """One training of one arm on one environment with one seed."""
+
+    arm: Arm
+    env: str
+    seed: int
+    settings: dict[str, Any]
+    folder: Path
+
+    @property
+    def done(self) -> bool:
+        try:
+            return bool(json.loads((self.folder / "status.json").read_text())["status"] == "finished")
+        except (OSError, ValueError, KeyError):
+            return False
+
+
+def choose(name: str, scale: str, seeds: int | None, envs: Sequence[str]) -> tuple[Experiment, Scale]:
+    """An experiment at a scale, with what the user changed."""
+    if name not in EXPERIMENTS:
+        raise SunriseError(f"there is no experiment {name!r}.{near(name, EXPERIMENTS)}")
+    experiment = EXPERIMENTS[name]
+    chosen = experiment.paper if scale == "paper" else experiment.quick
+    if seeds is not None:
+        if seeds < 1:
+            raise SunriseError(f"seeds is {seeds}, but must be at least 1.")
+        chosen = dataclasses.replace(chosen, seeds=seeds)
+    if envs:
+        for env in envs:
+            if env not in experiment.paper.envs:
+                raise SunriseError(f"{name} has no environment {env!r}.{near(env, experiment.paper.envs)}")
+        chosen = dataclasses.replace(chosen, envs=tuple(envs))
+    return experiment, chosen
+
+
+def expand(experiment: Experiment, scale: Scale, out: Path, preset: str, changes: Mapping[str, Any]) -> list[Run]:
+    """Every run of an experiment at a scale."""
+    runs = []
+    for env in scale.envs:
+        for arm in experiment.arms:
+            for seed in range(1, scale.seeds + 1):
+                settings = arm_settings(arm, scale, preset) | dict(changes)
+                settings |= {"seed": seed, "total_timesteps": changes.get("total_timesteps", scale.timesteps)}
+                where = f"{env}__{arm.name}__{seed}".replace("/", "-").replace(" ", "_").replace(",", "")
+                folder = out / "runs" / where
+                runs.append(Run(arm, env, seed, settings | {"env_id": env, "run_dir": str(folder)}, folder))
+    return runs
+
+
+def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
+    """The settings of an arm at a scale, with smaller networks where the scale says so."""
+    known = algorithm(arm.algo)
+    settings = {"eval_freq": scale.eval_freq, "eval_episodes": scale.eval_episodes, "save_freq": 0, **scale.settings}
+    if preset == "authors":
+        settings |= dict(known.authors)
+    settings |= dict(arm.settings)
+    widths = settings.get("net_arch", flatten_config(known.defaults).get("net_arch", ()))
+    if scale.smaller and widths:
+        settings["net_arch"] = tuple(scale.smaller.get(width, width) for width in widths)
+    return settings
+
+
+def configured(run: Run) -> Config[Any]:
+    """Every setting of a run."""
+    return with_settings(algorithm(run.arm.algo).defaults, run.settings)
+
+
+def estimate(runs: Sequence[Run]) -> list[float]:
+    """Seconds each run may take on this machine, from its matrix products and this machine's peak."""
+    peak = sgemm_peak() * 1e9
+    known: dict[Any, float] = {}
+    seconds = []
+    for run in runs:
+        kind = (run.arm.name, run.env)
+        if kind not in known:
+            known[kind] = _seconds(configured(run), run.arm.algo, peak)
+        seconds.append(0.0 if run.done else known[kind])
+    return seconds
+
+
+def _seconds(config: Config[Any], algo: str, peak: float) -> float:
+    env = make_env(config.run.env_id)
+    parts = algorithm(algo).fit(config, env.observation_space, env.action_space)
+    env.close()
+    functions, numbers = ensemble_of(parts, config)
+    state, tally = jax.eval_shape(functions.init, jax.random.key(0), numbers)
+    rows, members = config.training.batch_size, config.ensemble.ensemble_size
+
+    def array(shape: tuple[int, ...], dtype: Any = np.float32) -> Any:
+        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+
+    assert env.observation_space.shape is not None
+    obs = array((rows, *env.observation_space.shape))
+    batch = Batch(obs, array((rows, *parts.action_shape), parts.action_dtype), array((rows,)), array((rows,)), obs)
+    sample = Sample(batch, array((rows, members), bool), array((rows,)))
+    flops = matmul_flops(functions.update, state, tally, sample, jax.random.key(0), numbers)
+    steps, training, run = config.run.total_timesteps, config.training, config.run
+    updates = max(steps - training.learning_starts, 0) * training.gradient_steps / training.train_freq
+    evaluations = steps // run.eval_freq if run.eval_freq else 0
+    evaluating = evaluations * 1000 * run.eval_episodes * EVAL_STEP_SECONDS / 2
+    return COMPILE_SECONDS + updates * flops / (OF_PEAK * peak) + steps * STEP_SECONDS + evaluating
+
+
+def execute(runs: Sequence[Run]) -> None:
+    """Run what is not finished, one after another."""
+    for number, run in enumerate(runs, 1):
+        label = f"[{number}/{len(runs)}] {run.arm.name} on {run.env}, seed {run.seed}"
+        if run.done:
+            console.print(f"{label}: finished before, kept")
+            continue
+        console.print(f"{label}: {run.folder}")
+        shutil.rmtree(run.folder, ignore_errors=True)
+        settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
+        model = AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
+        model.learn(run.settings["total_timesteps"], log_interval=None, progress_bar=console.is_terminal)
+
+
+def results(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """One row an evaluation of every finished run."""
+    return [
+        {"env": run.env, "arm": run.arm.name, "seed": run.seed, **row}
+        for run in runs
+        if run.done
+        for row in RunFolder(run.folder).read_eval()
+    ]
+
+
+def reproduce_experiment(
+    name: str,
+    scale_name: str,
+    seeds: int | None,
+    envs: Sequence[str],
+    preset: str,
+    changes: Mapping[str, Any],
+    out: Path,
+    dry_run: bool,
+) -> None:
+    """Show the list and the estimate, run, and write the outcome."""
+    experiment, scale = choose(name, scale_name, seeds, envs)
+    runs = expand(experiment, scale, out, preset, changes)
+    seconds = estimate(runs)
+    table = Table("arm", "environment", "seed", "timesteps", "members", "minutes", title=f"{name}: {experiment.title}")
+    for run, time in zip(runs, seconds, strict=True):
+        config = configured(run)
+        members, steps = config.ensemble.ensemble_size, config.run.total_timesteps
+        cost = "done" if run.done else f"{time / 60:.1f}"
+        table.add_row(run.arm.name, run.env, str(run.seed), f"{steps:,}", str(members), cost)
+    screen = Console(highlight=False)
+    screen.print(table)
+    screen.print(f"{len(runs)} runs, about {_hours(sum(seconds))} on this machine (an estimate).")
+    if dry_run:
+        return
+    execute(runs)
+    write_outcome(experiment, scale, results(runs), out, quick=scale_name == "quick")
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,90 @@
+"""DisCor (Kumar et al., 2020) around another learner: backups are weighted by an estimate of their accumulated error.
+
+An error network Δ_k for each critic learns |Q_k − y| + γ Δ̄_k(s', a'); a backup's weight is a softmax over the batch of
+−γ Δ̄_k(s', a') / τ_k. The learner inside knows nothing of it: it gets another weight.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sunrise.learners.critics import CRITICS, masked_mean, q_values, twin
+from sunrise.learners.sac import SACSettings
+from sunrise.networks import MLP, polyak
+from sunrise.types import Backup, Batch, Info, Learner, State
+
+
+@dataclass(frozen=True)
+class DisCorSettings:
+    """How one DisCor agent learns: SAC's settings, and where the temperature starts."""
+
+    sac: SACSettings = field(default_factory=SACSettings)
+    """The agent inside."""
+    discor_temperature: float = 10.0
+    """First temperature τ of the error weights; it then follows the mean error."""
+
+
+class DisCorState(NamedTuple):
+    """The learner inside, the error networks and their temperatures (K on axis 0)."""
+
+    inner: State
+    errors: MLP
+    targets: MLP
+    error_opt: optax.OptState
+    temperature: Float[Array, "K"]
+
+
+def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: Any) -> Learner:
+    """`inner` with DisCor's weights on its backups."""
+    adam = optax.adam(numbers.learning_rate)
+    metrics_names = (*inner.metrics, "error_loss", "error_temperature")
+
+    def init(key: PRNGKeyArray) -> DisCorState:
+        k_inner, k_errors = jax.random.split(key)
+        arch = settings.sac.net_arch
+        errors = twin(k_errors, (obs_dim + action_dim, *arch, arch[-1], 1), "xavier")
+        temperature = jnp.full(CRITICS, settings.discor_temperature)
+        return DisCorState(inner.init(k_inner), errors, errors, adam.init(errors), temperature)
+
+    def learn(
+        state: DisCorState,
+        batch: Batch,
+        mask: Float[Array, "B"],
+        backup: Backup,
+        weight: Float[Array, "*K B"],
+        step: Array,
+        key: PRNGKeyArray,
+    ) -> tuple[DisCorState, Info]:
+        ahead = batch.discount * q_values(state.targets, batch.next_obs, backup.action)  # γ Δ̄_k(s', a')
+        trust = jax.nn.softmax(-ahead / state.temperature[:, None], axis=1) * mask.size
+        inside, info = inner.learn(state.inner, batch, mask, backup, weight * trust, step, key)
+
+        fresh = inner.propose(state.inner, batch.next_obs, jax.random.fold_in(key, 1))
+        goal = info.error + batch.discount * q_values(state.targets, batch.next_obs, fresh)
+
+        def error_loss(errors: MLP) -> tuple[Array, Array]:
+            estimate = q_values(errors, batch.obs, batch.action)
+            return masked_mean((estimate - goal) ** 2, mask).sum(), estimate
+
+        (value, estimate), gradient = jax.value_and_grad(error_loss, has_aux=True)(state.errors)
+        change, error_opt = adam.update(gradient, state.error_opt)
+        errors = optax.apply_updates(state.errors, change)
+        mean = jnp.sum(mask * estimate, axis=1) / jnp.maximum(mask.sum(), 1)
+        temperature = state.temperature + numbers.tau * (mean - state.temperature)
+        targets = polyak(state.targets, errors, numbers.tau)
+        metrics = info.metrics | {"error_loss": value, "error_temperature": temperature.mean()}
+        return DisCorState(inside, errors, targets, error_opt, temperature), info._replace(metrics=metrics)
+
+    return Learner(
+        init=init,
+        propose=lambda state, obs, key: inner.propose(state.inner, obs, key),
+        judge=lambda state, obs, action, key: inner.judge(state.inner, obs, action, key),
+        bellman=lambda state, batch, mask, key: inner.bellman(state.inner, batch, mask, key),
+        judge_next=lambda state, batch, action, key: inner.judge_next(state.inner, batch, action, key),
+        learn=learn,
+        metrics=metrics_names,
+    )

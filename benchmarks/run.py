@@ -6,6 +6,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,14 @@ class Peer:
 
 
 def compare() -> dict[str, Any]:
-    """Ours, a PyTorch loop over agents and one Stable-Baselines3 agent, in turns."""
+    """Ours, two PyTorch loops over agents and one Stable-Baselines3 agent, in turns."""
     subject = Subject("sac", 5)
     best_of(subject.update, 3)
-    peers = {"torch_loop_5": Peer("torch_loop.py", "5"), "sb3_1": Peer("sb3_sac.py")}
+    peers = {
+        "torch_loop_5": Peer("torch_loop.py", "5", "authors"),
+        "torch_tuned_loop_5": Peer("torch_loop.py", "5", "tuned"),
+        "sb3_1": Peer("sb3_sac.py"),
+    }
     times: dict[str, list[float]] = {"sunrise_5": [], **{name: [] for name in peers}}
     peaks = []
     for _ in range(ROUNDS):
@@ -56,14 +61,42 @@ def compare() -> dict[str, Any]:
         "sgemm_peak": max(peaks),
         "fraction_of_peak": subject.gflop / best["sunrise_5"] / max(peaks),
         "faster_than_torch_loop": best["torch_loop_5"] / best["sunrise_5"],
+        "faster_than_tuned_torch_loop": best["torch_tuned_loop_5"] / best["sunrise_5"],
         "time_of_one_sb3_agent": best["sunrise_5"] / best["sb3_1"],
+    }
+
+
+def learners() -> dict[str, Any]:
+    """Every learner's five-member update, two at a time so that a delayed actor is in one of them."""
+    subjects = {name: Subject(name, 5) for name in ("sac", "td3", "discor")}
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+
+    def twice(subject: Subject) -> Any:
+        subject.update()
+        return subject.update()
+
+    for _ in range(ROUNDS):
+        for name, subject in subjects.items():
+            times[name].append(best_of(partial(twice, subject), 4) / 2)
+    speed = {name: subjects[name].gflop / min(values) for name, values in times.items()}
+    return {
+        "update_ms": {name: 1e3 * min(values) for name, values in times.items()},
+        "gflop": {name: subject.gflop for name, subject in subjects.items()},
+        "gflop_per_s": speed,
+        "of_sac": {name: value / speed["sac"] for name, value in speed.items()},
     }
 
 
 def main() -> None:
     """Measure, print, and keep the last output."""
     use_cache()
-    result = {"peers": compare(), "bench": measure((1, 2, 5, 10), 60), "machine": machine(), "versions": versions()}
+    result = {
+        "peers": compare(),
+        "learners": learners(),
+        "bench": measure((1, 2, 5, 10), 60),
+        "machine": machine(),
+        "versions": versions(),
+    }
     text = json.dumps(result, indent=2)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "sac.json").write_text(text + "\n")

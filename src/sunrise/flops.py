@@ -7,12 +7,15 @@ from typing import Any
 import jax
 
 
-def matmul_flops(function: Callable[..., Any], *arguments: Any) -> int:
-    """Multiply-adds, counted as two, of every matrix product and convolution that `function` would do."""
-    return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+def matmul_flops(function: Callable[..., Any], *arguments: Any, branch: Callable[..., int] = max) -> int:
+    """Multiply-adds, counted as two, of every matrix product and convolution that `function` would do.
+
+    Of a choice between branches the largest counts, or the smallest with `branch=min`.
+    """
+    return _count(jax.make_jaxpr(function)(*arguments).jaxpr, branch)
 
 
-def _count(jaxpr: Any) -> int:
+def _count(jaxpr: Any, branch: Callable[..., int]) -> int:
     total = 0
     for equation in jaxpr.eqns:
         name, parameters = equation.primitive.name, equation.params
@@ -28,6 +31,8 @@ def _count(jaxpr: Any) -> int:
         times = parameters.get("length", 1) if name == "scan" else 1
         for value in parameters.values():
             branches = value if isinstance(value, tuple | list) else (value,)
-            inner_counts = [_count(getattr(b, "jaxpr", b)) for b in branches if hasattr(getattr(b, "jaxpr", b), "eqns")]
-            total += times * max(inner_counts, default=0)
+            inner_counts = [
+                _count(getattr(b, "jaxpr", b), branch) for b in branches if hasattr(getattr(b, "jaxpr", b), "eqns")
+            ]
+            total += times * branch(inner_counts, default=0)
     return total

@@ -101,6 +101,7 @@ class Info(NamedTuple):
     error: Float[Array, "K B"]
     """|TD error| or cross-entropy before the step, neither weighted nor masked."""
     metrics: dict[str, Float[Array, ""]]
+    """Scalars to log. An update is refused if one is not finite, so the gradients' norm is among them."""
 
 
 class Learner(NamedTuple):

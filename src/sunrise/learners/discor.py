@@ -41,7 +41,7 @@ class DisCorState(NamedTuple):
 def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: Any) -> Learner:
     """`inner` with DisCor's weights on its backups."""
     adam = optax.adam(numbers.learning_rate)
-    metrics_names = (*inner.metrics, "error_loss", "error_temperature")
+    metrics_names = (*inner.metrics, "error_loss", "error_temperature", "error_gradient_norm")
 
     def init(key: PRNGKeyArray) -> DisCorState:
         k_inner, k_errors = jax.random.split(key)
@@ -76,7 +76,11 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
         mean = jnp.sum(mask * estimate, axis=1) / jnp.maximum(mask.sum(), 1)
         temperature = state.temperature + numbers.tau * (mean - state.temperature)
         targets = polyak(state.targets, errors, numbers.tau)
-        metrics = info.metrics | {"error_loss": value, "error_temperature": temperature.mean()}
+        metrics = info.metrics | {
+            "error_loss": value,
+            "error_temperature": temperature.mean(),
+            "error_gradient_norm": optax.global_norm(gradient),
+        }
         return DisCorState(inside, errors, targets, error_opt, temperature), info._replace(metrics=metrics)
 
     return Learner(

@@ -15,7 +15,7 @@ from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
-METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean")
+METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "gradient_norm")
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
             error = q - backup.target
             return masked_mean(weight * error**2, mask, settings.loss_normaliser).sum(), (q, error)
 
-        (critic_value, (q, error)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
-        change, critic_opt = adam.update(gradient, state.critic_opt)
+        (critic_value, (q, error)), critic_gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
+        change, critic_opt = adam.update(critic_gradient, state.critic_opt)
         critics = optax.apply_updates(state.critics, change)
 
         def actor_loss(actor: MLP) -> tuple[Array, Array]:
@@ -180,13 +180,15 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
             loss = alpha * log_prob - q_values(critics, batch.obs, action).min(axis=0)
             return masked_mean(loss, mask, settings.loss_normaliser), log_prob
 
-        (actor_value, log_prob), gradient = jax.value_and_grad(actor_loss, has_aux=True)(state.actor)
-        change, actor_opt = adam.update(gradient, state.actor_opt)
+        (actor_value, log_prob), actor_gradient = jax.value_and_grad(actor_loss, has_aux=True)(state.actor)
+        change, actor_opt = adam.update(actor_gradient, state.actor_opt)
         actor = optax.apply_updates(state.actor, change)
 
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         targets = polyak(state.targets, critics, numbers.tau)
-        metrics = dict(zip(METRICS, (critic_value, actor_value, alpha, -log_prob.mean(), q.mean()), strict=True))
+        norm = optax.global_norm((critic_gradient, actor_gradient))
+        values = (critic_value, actor_value, alpha, -log_prob.mean(), q.mean(), norm)
+        metrics = dict(zip(METRICS, values, strict=True))
         new = SACState(actor, critics, targets, log_alpha, actor_opt, critic_opt, alpha_opt)
         return new, Info(error=jnp.abs(error), metrics=metrics)
 

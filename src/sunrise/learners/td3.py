@@ -12,7 +12,7 @@ from sunrise.learners.critics import masked_mean, q_values, twin
 from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
-METRICS = ("critic_loss", "actor_loss", "q_mean")
+METRICS = ("critic_loss", "actor_loss", "q_mean", "gradient_norm")
 
 
 @dataclass(frozen=True)
@@ -114,24 +114,31 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
             error = q - backup.target
             return masked_mean(weight * error**2, mask).sum(), (q, error)
 
-        (critic_value, (q, error)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
-        change, critic_opt = adam.update(gradient, state.critic_opt)
+        (critic_value, (q, error)), critic_gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
+        change, critic_opt = adam.update(critic_gradient, state.critic_opt)
         critics = optax.apply_updates(state.critics, change)
 
-        def move(slow: Slow) -> tuple[Slow, Array]:
-            def actor_loss(actor: MLP) -> Array:
-                return masked_mean(-q_values(critics, batch.obs, policy(actor, batch.obs))[0], mask)
+        def actor_loss(actor: MLP) -> Array:
+            first = jax.tree.map(lambda leaf: leaf[:1], critics)
+            return masked_mean(-q_values(first, batch.obs, policy(actor, batch.obs))[0], mask)
 
-            value, gradient = jax.value_and_grad(actor_loss)(slow.actor)
-            change, actor_opt = adam.update(gradient, slow.actor_opt)
-            actor = optax.apply_updates(slow.actor, change)
-            targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
-            # Counted as often as it is delayed, so that the mean over updates is the mean over actor steps.
-            return Slow(actor, actor_opt, *targets), value * settings.policy_delay
-
+        # Only the gradient is behind the condition: a state that passes through one is copied, twice as slow on CPU.
         due = (step + 1) % settings.policy_delay == 0
-        slow, actor_value = jax.lax.cond(due, move, lambda slow: (slow, jnp.zeros_like(critic_value)), state.slow)
-        metrics = dict(zip(METRICS, (critic_value, actor_value, q.mean()), strict=True))
-        return TD3State(critics, critic_opt, slow), Info(error=jnp.abs(error), metrics=metrics)
+        slow = state.slow
+        actor_value, actor_gradient = jax.lax.cond(
+            due,
+            jax.value_and_grad(actor_loss),
+            lambda actor: (jnp.zeros_like(critic_value), jax.tree.map(jnp.zeros_like, actor)),
+            slow.actor,
+        )
+        change, actor_opt = adam.update(actor_gradient, slow.actor_opt)
+        actor = optax.apply_updates(slow.actor, change)
+        targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
+        moved = jax.tree.map(lambda new, old: jnp.where(due, new, old), Slow(actor, actor_opt, *targets), slow)
+        norm = optax.global_norm((critic_gradient, actor_gradient))
+        # The actor's loss counts as often as it is delayed: its mean over updates is then its mean over actor steps.
+        values = (critic_value, actor_value * settings.policy_delay, q.mean(), norm)
+        metrics = dict(zip(METRICS, values, strict=True))
+        return TD3State(critics, critic_opt, moved), Info(error=jnp.abs(error), metrics=metrics)
 
     return Learner(init, propose, judge, bellman, judge_next, learn, METRICS)

@@ -1,0 +1,189 @@
+"""The paper's experiments: the plans are the paper's, and each of them really runs."""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sunrise.algorithms import algorithm
+from sunrise.cli import main
+from sunrise.collect import Collector
+from sunrise.envs.make import as_vector
+from sunrise.errors import SunriseError
+from sunrise.experiments.outcome import scores, spread, write_outcome
+from sunrise.experiments.paper import EXPERIMENTS, GYM, HOPPER, SEARCH, Scale, published, published_score
+from sunrise.experiments.plan import choose, configured, execute, expand, results
+from sunrise.experiments.toy import fit_cubic
+from sunrise.settings import flatten_config
+from tests.toys import Counter
+
+GYM_EXPERIMENTS = ("table1", "fig2", "fig3a", "fig3c", "fig3d", "fig4", "fig5")
+
+
+def plan(name: str, scale: str = "paper") -> list[Any]:
+    experiment, chosen = choose(name, scale, None, ())
+    return expand(experiment, chosen, Path("nowhere"), "ours", {})
+
+
+def settings_of(name: str) -> dict[str, dict[str, Any]]:
+    """Each arm's resolved settings at the paper's scale."""
+    return {run.arm.name: {"algo": run.arm.algo, **flatten_config(configured(run))} for run in plan(name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "timesteps"),
+    [
+        ("table1", 5 * 3 * 10, 200_000),
+        ("fig2", 5 * 4 * 4, 200_000),
+        ("fig3a", 5 * 10, 200_000),
+        ("fig3c", 4 * 4, 1_000_000),
+        ("fig3d", 5 * 4, 200_000),
+        ("fig4", 5 * 4 * 4, 1_000_000),
+        ("fig5", 5 * 5 * 4, 200_000),
+    ],
+)
+def test_the_plan_at_the_papers_scale_has_the_papers_size(name: str, runs: int, timesteps: int) -> None:
+    assert len(plan(name)) == runs
+    assert {run.settings["total_timesteps"] for run in plan(name)} == {timesteps}
+    assert len({run.folder for run in plan(name)}) == runs
+
+
+def test_the_arms_are_the_papers() -> None:
+    noisy = settings_of("fig2")
+    assert {s["reward_noise"] for s in noisy.values()} == {1.0}
+    assert {n: (s["algo"], s["ensemble_size"], s["weighting"]) for n, s in noisy.items()} == {
+        "SAC": ("sac", 1, "auto"),
+        "DisCor": ("discor", 1, "auto"),
+        "SUNRISE": ("sac", 5, "auto"),
+        "SUNRISE without weighted backups": ("sac", 5, "none"),
+    }
+    large = settings_of("fig3a")
+    assert {s["reward_noise"] for s in large.values()} == {5.0}
+    assert {s["env_id"] for s in large.values()} == {"sunrise/SlimHumanoid-v0"}
+    assert large["SUNRISE with random weights"]["weighting"] == "random"
+    assert large["SUNRISE without UCB"]["exploration"] == "member"
+    updates = settings_of("fig3c")
+    assert {n: (s["net_arch"], s["gradient_steps"], s["ensemble_size"]) for n, s in updates.items()} == {
+        "SAC": ((256, 256), 1, 1),
+        "SUNRISE": ((256, 256), 1, 5),
+        "SAC, 256 units, 5 updates": ((256, 256), 5, 1),
+        "SAC, 1024 units, 5 updates": ((1024, 1024), 5, 1),
+    }
+    assert [s["ensemble_size"] for s in settings_of("fig5").values()] == [1, 2, 3, 5, 7]
+    assert settings_of("table1")["TD3"]["net_arch"] == (400, 300)
+
+
+def test_the_search_sets_hold_our_defaults() -> None:
+    defaults = flatten_config(algorithm("sac").defaults)
+    for name, values in SEARCH["gym"].items():
+        assert defaults[name] in values
+
+
+def test_the_papers_numbers_are_at_hand() -> None:
+    assert len(published("table1_gym_200k.csv")) == 33
+    assert len(published("table2_dmc.csv")) == 80
+    assert len(published("table3_atari_100k.csv")) == 26 * 7
+    table = EXPERIMENTS["table1"]
+    by_name = {arm.name: arm for arm in table.arms}
+    assert published_score(table, by_name["SUNRISE"], "sunrise/Hopper-v0") == "2643 ± 472"
+    assert published_score(table, by_name["SAC"], "sunrise/SlimHumanoid-v0") == "1372 ± 473"
+    assert published_score(EXPERIMENTS["fig2"], by_name["SAC"], HOPPER) == ""
+
+
+@pytest.mark.parametrize("name", [*GYM_EXPERIMENTS, "fig1b"])
+def test_a_dry_run_shows_the_list_and_an_estimate_and_runs_nothing(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["reproduce", name, "--dry-run"])
+    shown = capsys.readouterr().out
+    assert name in shown
+    assert "minutes" in shown or "seconds" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+TINY = {"learning_starts": 20, "batch_size": 8, "net_arch": (8, 8), "buffer_size": 1000}
+
+
+@pytest.mark.parametrize("name", GYM_EXPERIMENTS)
+def test_every_experiment_really_runs_and_writes_its_outcome(name: str, tmp_path: Path) -> None:
+    """Every arm, for forty steps, on Hopper: what differs between experiments is not the environment."""
+    experiment = EXPERIMENTS[name]
+    scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)
+    runs = expand(experiment, scale, tmp_path, "ours", TINY)
+    execute(runs)
+    assert all(run.done for run in runs)
+    rows = results(runs)
+    assert {row["arm"] for row in rows} == {arm.name for arm in experiment.arms}
+    assert all(row["timesteps"] == 40 and np.isfinite(row["mean_return"]) for row in rows)
+    write_outcome(experiment, scale, rows, tmp_path, quick=True)
+    text = (tmp_path / "table.md").read_text()
+    assert "40 timesteps, 1 seed, 1 evaluation episodes" in text
+    assert "not the result" in text
+    assert ("2643 ± 472" in text) == (name == "table1")
+    assert np.asarray(Image.open(tmp_path / "figure.png")).std() > 10
+    with (tmp_path / "results.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+
+
+def test_finished_runs_are_kept_and_unfinished_ones_are_run_again(tmp_path: Path) -> None:
+    experiment = dataclasses.replace(EXPERIMENTS["fig3d"], arms=EXPERIMENTS["fig3d"].arms[:2])
+    scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=0, eval_episodes=1)
+    runs = expand(experiment, scale, tmp_path, "ours", TINY)
+    execute(runs)
+    before = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
+    (runs[1].folder / "status.json").write_text(json.dumps({"status": "running", "timesteps": 3}))
+    execute(runs)
+    after = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
+    assert after[0] == before[0]
+    assert after[1] > before[1]
+
+
+def test_wrong_names_are_refused_with_the_nearest() -> None:
+    with pytest.raises(SunriseError, match="no experiment 'table9'"):
+        choose("table9", "quick", None, ())
+    with pytest.raises(SunriseError, match="Did you mean sunrise/Hopper-v0"):
+        choose("table1", "quick", None, ("sunrise/Hoper-v0",))
+    assert choose("table1", "quick", 2, (GYM[3],))[1].envs == (GYM[3],)
+
+
+def test_scores_are_the_last_and_the_best_evaluation_of_each_seed() -> None:
+    rows = [
+        {"env": "e", "arm": "a", "seed": seed, "timesteps": t, "mean_return": value}
+        for seed, values in ((1, [1.0, 5.0, 3.0]), (2, [2.0, 0.0, 4.0]))
+        for t, value in enumerate(values)
+    ]
+    assert scores(rows, "e", "a") == ([3.0, 4.0], [5.0, 4.0])
+    assert spread([3.0, 5.0]) == "4 ± 1"
+    assert spread([3.0]) == "3"
+    assert spread([]) == "-"
+
+
+def test_reward_noise_is_in_what_is_learned_and_not_in_what_is_reported() -> None:
+    env = as_vector(Counter(5))
+    source = Collector(env, 5, 1, np.random.default_rng(0), 0.9, "bootstrap", reward_noise=2.0)
+    noise, totals = [], []
+    for t in range(2000):
+        got = source.step(np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), t)
+        noise.append(float(got.batch.reward[0]) - float(got.batch.next_obs[0, 0]))  # the true reward is the step
+        totals += [episode.total for episode in got.episodes]
+    assert np.mean(noise) == pytest.approx(0, abs=0.2)
+    assert np.std(noise) == pytest.approx(2.0, rel=0.1)
+    assert set(totals) == {15.0}
+    again = Collector(as_vector(Counter(5)), 5, 1, np.random.default_rng(0), 0.9, "bootstrap", reward_noise=2.0)
+    first = again.step(np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), 0)
+    assert float(first.batch.reward[0]) - 1 == pytest.approx(noise[0], abs=1e-6)
+
+
+def test_the_toy_ensemble_is_unsure_where_there_are_no_points() -> None:
+    fit = fit_cubic(seed=1)
+    inside = (fit.grid >= -3) & (fit.grid <= 3)
+    assert np.abs(fit.mean - fit.grid**3)[inside].mean() < 6  # it has learned the curve
+    assert fit.spread_outside > 2 * fit.spread_inside
+    assert len(fit.x) == 20
+    assert np.abs(fit.x).max() <= 4

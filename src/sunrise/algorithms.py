@@ -15,8 +15,11 @@ from sunrise.learners.discor import DisCorSettings, discor
 from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
 from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
+from sunrise.replay.sequence import SequenceReplay
+from sunrise.replay.storage import FrameStore, PlainStore
+from sunrise.replay.uniform import UniformReplay
 from sunrise.settings import Config, TrainingSettings
-from sunrise.types import Learner
+from sunrise.types import Learner, Replay
 
 
 class Parts(NamedTuple):
@@ -132,6 +135,30 @@ ALGORITHMS: dict[str, Algorithm] = {
         fit_random,
     ),
 }
+
+
+def make_replay(
+    config: Config[Any], space: gym.Space[Any], parts: Parts, envs: int, rng: np.random.Generator
+) -> Replay:
+    """The replay buffer that the settings and the observations ask for: frames are kept once each."""
+    training, members = config.training, config.ensemble.ensemble_size
+    frames = isinstance(space, gym.spaces.Box) and space.dtype == np.uint8 and len(space.shape) >= 3
+    if not frames and training.n_step == 1 and not training.prioritised:
+        return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
+    return SequenceReplay(
+        (FrameStore if frames else PlainStore)(space, training.buffer_size, envs),
+        parts.action_shape,
+        parts.action_dtype,
+        members,
+        rng,
+        training.gamma,
+        training.n_step,
+        training.prioritised,
+        training.priority_exponent,
+        training.importance_start,
+        importance_from=training.learning_starts,
+        importance_until=max(training.importance_horizon or config.run.total_timesteps, training.learning_starts + 1),
+    )
 
 
 def algorithm(name: str) -> Algorithm:

@@ -19,11 +19,13 @@ from sunrise.types import AnyArray, Backup, Learner, Observation, Sample, State,
 # -- the paper ---------------------------------------------------------------------------------------------------------
 
 
-def bootstrap_mask(rng: np.random.Generator, rows: int, members: int, prob: float) -> Bool[np.ndarray, "rows N"]:
+def bootstrap_mask(
+    rng: np.random.Generator, rows: int, members: int, prob: float, force: bool = True
+) -> Bool[np.ndarray, "rows N"]:
     """m_{t,i} ~ Bernoulli(β) for each transition and member. A row of zeros, of use to nobody, gets one 1."""
     mask = rng.random((rows, members)) < prob
     forced = rng.integers(members, size=rows)
-    empty = ~mask.any(axis=1)
+    empty = ~mask.any(axis=1) & force
     mask[empty, forced[empty]] = True
     return mask
 
@@ -53,6 +55,8 @@ class EnsembleSettings:
     """T of the confidence weight."""
     ucb_lambda: float = 1.0
     """λ of the exploration bonus."""
+    empty_masks: Literal["forced", "kept"] = "forced"
+    """A transition masked for every member is given to one of them, or kept for nobody (the authors' Rainbow)."""
     exploration: Literal["ucb", "member"] = "ucb"
     """Act with the candidate of the highest UCB, or with one random member for a whole episode."""
     weighting: Literal["auto", "confidence", "none", "random"] = "auto"

@@ -31,6 +31,16 @@ class TrainingSettings:
     """Actions before `learning_starts`: uniform random, or the untrained ensemble's (the authors' code)."""
     truncation: Literal["bootstrap", "terminal"] = "bootstrap"
     """The value after a time limit is bootstrapped, or counted as terminal (the authors' code)."""
+    n_step: int = 1
+    """Rewards summed before the value of what follows is bootstrapped."""
+    prioritised: bool = False
+    """Draw transitions by their last error instead of uniformly."""
+    priority_exponent: float = 0.5
+    """How strongly the error decides: 0 is uniform."""
+    importance_start: float = 0.4
+    """Exponent of the correction for not being uniform; it rises to 1."""
+    importance_horizon: int = 0
+    """Timestep at which it is 1; 0: at the end of the run."""
     reward_noise: float = 0.0
     """Standard deviation of Gaussian noise added to the rewards that are learned from; evaluation never sees it."""
 
@@ -59,6 +69,8 @@ class RunSettings:
     """Timesteps between rows of metrics.jsonl."""
     save_freq: int = 10_000
     """Timesteps between checkpoints; 0: only at the end."""
+    eval_epsilon: float = 0.0
+    """Chance of a random action when a single agent is evaluated; an ensemble never takes one (the authors' code)."""
     run_dir: str = ""
     """Folder of the run; default: runs/{env_id}__{algo}__{seed}__{time}."""
 
@@ -67,10 +79,26 @@ L = TypeVar("L")
 
 
 @dataclass(frozen=True)
+class NoEnvSettings:
+    """Environments that are taken as they are."""
+
+
+@dataclass(frozen=True)
+class AtariSettings:
+    """How `ALE/` games are played."""
+
+    sticky_actions: float = 0.0
+    """Chance that the emulator repeats the action before; 0 in the paper, 0.25 in later practice."""
+    full_action_space: bool = False
+    """All 18 actions instead of the game's own."""
+
+
+@dataclass(frozen=True)
 class Config(Generic[L]):
     """Every setting of a run. `learner` is the algorithm's own group, for instance `SACSettings`."""
 
     learner: L
+    env: Any = dataclasses.field(default_factory=NoEnvSettings)
     ensemble: EnsembleSettings = dataclasses.field(default_factory=EnsembleSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     run: RunSettings = dataclasses.field(default_factory=RunSettings)
@@ -90,6 +118,18 @@ BOUNDS: dict[str, Bound] = {
     "gamma": (0, 1),
     "train_freq": POSITIVE,
     "reward_noise": NOT_NEGATIVE,
+    "n_step": POSITIVE,
+    "priority_exponent": (0, 1),
+    "importance_start": (0, 1),
+    "importance_horizon": NOT_NEGATIVE,
+    "eval_epsilon": (0, 1),
+    "epsilon": (0, 1),
+    "sticky_actions": (0, 1),
+    "n_atoms": (2, math.inf),
+    "noisy_std": NOT_NEGATIVE,
+    "adam_eps": NOT_NEGATIVE,
+    "target_update_interval": POSITIVE,
+    "max_grad_norm": NOT_NEGATIVE,
     "action_noise": NOT_NEGATIVE,
     "target_policy_noise": NOT_NEGATIVE,
     "target_noise_clip": NOT_NEGATIVE,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sunrise.collect import Collector
 from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask
-from sunrise.envs.make import rescale
+from sunrise.envs.make import rescale, uniform_actions
 from sunrise.errors import NonFiniteError
 from sunrise.evaluate import Evaluation
 from sunrise.randomness import generator, root_key
@@ -41,12 +41,13 @@ class Trainer:
         replay: Replay,
         watchers: Watchers,
         learning_rate: Callable[[float], float] | None = None,
+        action_repeat: int = 1,
     ) -> None:
         seed, run = config.run.seed, config.run
         self.config, self.sunrise, self.numbers = config, sunrise, numbers
         self.ensemble, self.tally = ensemble, tally
         self.collector, self.replay, self.watchers = collector, replay, watchers
-        self.learning_rate = learning_rate
+        self.learning_rate, self.action_repeat = learning_rate, action_repeat
         self.action_space: gym.Space[Any] = collector.env.single_action_space
         self.explore_key, self.update_key = root_key(seed, "explore"), root_key(seed, "update")
         self.mask_rng, self.warmup_rng = generator(seed, "masks"), generator(seed, "warmup")
@@ -71,7 +72,8 @@ class Trainer:
             collected = self.collector.step(self.to_env(action), action, self.timesteps)
             rows = len(collected.batch.reward)
             ensemble = self.config.ensemble
-            mask = bootstrap_mask(self.mask_rng, rows, ensemble.ensemble_size, ensemble.bootstrap_prob)
+            force = ensemble.empty_masks == "forced"
+            mask = bootstrap_mask(self.mask_rng, rows, ensemble.ensemble_size, ensemble.bootstrap_prob, force)
             self.replay.add(collected, mask)
             self.timesteps += rows
             self.count(collected.episodes)
@@ -85,7 +87,7 @@ class Trainer:
         training = self.config.training
         self.decisions += 1
         if self.timesteps < training.learning_starts and training.warmup == "uniform":
-            return self.uniform()
+            return uniform_actions(self.warmup_rng, self.action_space, self.collector.count)
         choice = self.sunrise.explore(
             self.ensemble.members,
             self.collector.obs,
@@ -96,13 +98,6 @@ class Trainer:
         )
         self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)[: self.chosen.size]
         return np.asarray(choice.action)
-
-    def uniform(self) -> np.ndarray:
-        """An action drawn uniformly, in the form the replay buffer keeps."""
-        count, space = self.collector.count, self.action_space
-        if isinstance(space, gym.spaces.Discrete):
-            return self.warmup_rng.integers(space.n, size=count)
-        return self.warmup_rng.uniform(-1, 1, (count, gym.spaces.flatdim(space))).astype(np.float32)
 
     def to_env(self, action: np.ndarray) -> np.ndarray:
         """An action in the form the environment takes."""
@@ -191,7 +186,7 @@ class Trainer:
         """Means since the last row; what depends on the clock begins with `time/`."""
         row: dict[str, Any] = {
             "timesteps": self.timesteps,
-            "env_steps": self.timesteps,
+            "env_steps": self.timesteps * self.action_repeat,
             "episodes": self.episodes,
             "updates": self.updates,
             "replay_size": len(self.replay),

@@ -1,5 +1,6 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
+import dataclasses
 import inspect
 import signal
 import threading
@@ -13,16 +14,16 @@ import jax
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from sunrise.algorithms import algorithm, ensemble_of
+from sunrise.algorithms import algorithm, ensemble_of, make_replay
 from sunrise.collect import Collector
 from sunrise.compilation import use_cache
 from sunrise.console import ProgressLine, console
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, as_vector, factory, rescale, unscale
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, action_repeat, as_vector, factory, rescale, uniform_actions, unscale
 from sunrise.errors import NonFiniteError, SunriseError
 from sunrise.evaluate import Evaluation, evaluate_episodes, evaluate_steps
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder, Scalars
-from sunrise.replay.uniform import UniformReplay, as_stored
+from sunrise.replay.uniform import as_stored
 from sunrise.settings import check, flatten_config, with_settings
 from sunrise.spaces import describe, restore
 from sunrise.tensors import load_tree, read_about, save_tree
@@ -144,16 +145,24 @@ class Agent:
     def set_env(self, env: str | AnyEnv | AnyVectorEnv) -> None:
         """Use another environment with the same spaces."""
         run = self.config.run
-        vector = as_vector(env, run.num_envs, run.vectorization)
+        options = dataclasses.asdict(self.config.env)
+        vector = as_vector(env, run.num_envs, run.vectorization, **(options if self._ours(env) else {}))
         if self.env is not None or hasattr(self, "action_space"):
             for name in ("observation_space", "action_space"):
                 ours, theirs = getattr(self, name), getattr(vector, f"single_{name}")
                 if ours.shape != theirs.shape or type(ours) is not type(theirs):
                     raise SunriseError(f"the environment's {name} is {theirs}, but this model has {ours}.")
         self.env = vector
-        self._make_env = None if isinstance(env, VectorEnv) else factory(env)
+        self._make_env = None
+        if not isinstance(env, VectorEnv):
+            self._make_env = factory(env, training=False, **(options if self._ours(env) else {}))
+        self.action_repeat = action_repeat(self._make_env)
         if self.trainer is not None:
             self.trainer.collector = self._collector()
+
+    def _ours(self, env: str | AnyEnv | AnyVectorEnv) -> bool:
+        """Whether the settings of environments are for this one."""
+        return isinstance(env, str) and env.startswith(("ALE/", "dmc/"))
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -216,17 +225,11 @@ class Agent:
         if self.trainer is None:
             if self.folder:
                 self.folder.create(self.algo, flatten_config(self.config))
-            training, members = self.config.training, self.config.ensemble.ensemble_size
-            replay = UniformReplay(
-                training.buffer_size,
-                self.observation_space,
-                self.parts.action_shape,
-                self.parts.action_dtype,
-                members,
-                generator(self.config.run.seed, "replay"),
-            )
+            rng = generator(self.config.run.seed, "replay")
+            replay = make_replay(self.config, self.observation_space, self.parts, self.env.num_envs, rng)
             if self.verbose or self.folder:
-                console.print(f"replay: {training.buffer_size:,} transitions, {replay.nbytes / 1e9:.2f} GB when full")
+                size = self.config.training.buffer_size
+                console.print(f"replay: {size:,} transitions, {replay.nbytes / 1e9:.2f} GB when full")
             self.trainer = Trainer(
                 self.config,
                 self.sunrise,
@@ -237,6 +240,7 @@ class Agent:
                 replay,
                 watchers,
                 self.learning_rate,
+                self.action_repeat,
             )
             self.trainer.updates = int(self.ensemble.step)
         elif reset_num_timesteps:
@@ -268,9 +272,16 @@ class Agent:
         by_steps = run.eval_steps if episodes is None else 0
         envs = [self._make_env() for _ in range(1 if by_steps else min(count, SIDE_BY_SIDE))]
 
+        epsilon = run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
+
         def evaluator(members: State) -> Evaluation:
+            rng = generator(seed, "evaluation")
+
             def policy(obs: Observation) -> np.ndarray:
-                return self._to_env(np.asarray(self.sunrise.exploit(members, obs, self.numbers)))
+                action = np.array(self.sunrise.exploit(members, obs, self.numbers))
+                stray = rng.random(len(action)) < epsilon
+                action[stray] = uniform_actions(rng, self.action_space, int(stray.sum()))
+                return self._to_env(action)
 
             if by_steps:
                 return evaluate_steps(policy, envs[0], by_steps, seed)

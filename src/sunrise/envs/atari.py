@@ -93,7 +93,7 @@ class AtariGame(gym.Wrapper[Stack, Any, Any, Any], gym.utils.RecordConstructorAr
     `info` has `lives`, `raw_reward` (before clipping), `frame_number` (of this game) and `game_over`.
     """
 
-    frame_skip = 4
+    frame_skip = action_repeat = 4
     stack = 4
     shape = (84, 84)
     noops = 30

@@ -25,8 +25,12 @@ def find_spec(env_id: str) -> EnvSpec:
         ) from None
 
 
-def make_env(env: str | EnvSpec, **options: Any) -> AnyEnv:
-    """One environment by its id or its specification."""
+def make_env(env: str | EnvSpec, training: bool = True, **options: Any) -> AnyEnv:
+    """One environment by its id or its specification. `training` matters to Atari games: lives, clipped rewards."""
+    if isinstance(env, str) and env.startswith("ALE/"):
+        from sunrise.envs.atari import make_atari
+
+        return make_atari(env, training=training, **options)
     spec = find_spec(env) if isinstance(env, str) else env
     try:
         return gym.make(spec, disable_env_checker=True, **options)
@@ -34,10 +38,21 @@ def make_env(env: str | EnvSpec, **options: Any) -> AnyEnv:
         raise SunriseError(f"the environment {spec.id!r} cannot be made: {error}") from error
 
 
-def factory(env: str | AnyEnv) -> Callable[[], AnyEnv] | None:
+def factory(env: str | AnyEnv, training: bool = True, **options: Any) -> Callable[[], AnyEnv] | None:
     """How to make another environment like `env`, also in another process; None where there is no way to know."""
-    spec = find_spec(env) if isinstance(env, str) else env.spec
-    return None if spec is None else partial(make_env, spec)
+    if isinstance(env, str):
+        return partial(make_env, env if env.startswith("ALE/") else find_spec(env), training, **options)
+    return None if env.spec is None else partial(make_env, env.spec, training)
+
+
+def action_repeat(make: Callable[[], AnyEnv] | None) -> int:
+    """Simulator steps in one timestep: the action repeat or frame skip of our own environments, else 1."""
+    if make is None:
+        return 1
+    env = make()
+    repeat = int(env.get_wrapper_attr("action_repeat")) if env.has_wrapper_attr("action_repeat") else 1
+    env.close()
+    return repeat
 
 
 def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
@@ -48,14 +63,14 @@ def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["
 
 
 def as_vector(
-    env: str | AnyEnv | AnyVectorEnv, count: int = 1, vectorization: Literal["sync", "async"] = "sync"
+    env: str | AnyEnv | AnyVectorEnv, count: int = 1, vectorization: Literal["sync", "async"] = "sync", **options: Any
 ) -> AnyVectorEnv:
     """Any of the three ways to name an environment, as a vector environment."""
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env) and count == 1:
         return make_vector(lambda: env, 1, "sync")
-    make = factory(env)
+    make = factory(env, **options)
     if make is None:
         raise SunriseError(f"num_envs is {count}, but one environment object was given: give its id instead.")
     return make_vector(make, count, vectorization)
@@ -82,6 +97,20 @@ def check_continuous(space: gym.Space[Any], algorithm: str) -> None:
         raise SunriseError(
             f"actions are {space}, which has no bounds; wrap the environment in gymnasium.wrappers.RescaleAction."
         )
+
+
+def check_discrete(space: gym.Space[Any], algorithm: str) -> int:
+    """A finite set of actions; its size."""
+    if not isinstance(space, gym.spaces.Discrete) or space.start != 0:
+        raise SunriseError(f"{algorithm} needs Discrete actions, but this environment's are {space}.")
+    return int(space.n)
+
+
+def uniform_actions(rng: np.random.Generator, space: gym.Space[Any], count: int) -> np.ndarray:
+    """Random actions in the form that replay keeps: integers, or rows in [-1, 1]."""
+    if isinstance(space, gym.spaces.Discrete):
+        return rng.integers(space.n, size=count)
+    return rng.uniform(-1, 1, (count, gym.spaces.flatdim(space))).astype(np.float32)
 
 
 def rescale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:

@@ -79,7 +79,7 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
         metrics = info.metrics | {
             "error_loss": value,
             "error_temperature": temperature.mean(),
-            "error_gradient_norm": optax.global_norm(gradient),
+            "error_gradient_norm": optax.tree.norm(gradient),
         }
         return DisCorState(inside, errors, targets, error_opt, temperature), info._replace(metrics=metrics)
 

@@ -186,7 +186,7 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
 
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         targets = polyak(state.targets, critics, numbers.tau)
-        norm = optax.global_norm((critic_gradient, actor_gradient))
+        norm = optax.tree.norm((critic_gradient, actor_gradient))
         values = (critic_value, actor_value, alpha, -log_prob.mean(), q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))
         new = SACState(actor, critics, targets, log_alpha, actor_opt, critic_opt, alpha_opt)

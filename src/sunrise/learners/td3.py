@@ -135,7 +135,7 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
         actor = optax.apply_updates(slow.actor, change)
         targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
         moved = jax.tree.map(lambda new, old: jnp.where(due, new, old), Slow(actor, actor_opt, *targets), slow)
-        norm = optax.global_norm((critic_gradient, actor_gradient))
+        norm = optax.tree.norm((critic_gradient, actor_gradient))
         # The actor's loss counts as often as it is delayed: its mean over updates is then its mean over actor steps.
         values = (critic_value, actor_value * settings.policy_delay, q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))

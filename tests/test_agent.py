@@ -151,8 +151,9 @@ def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
         alone.learn(10, progress_bar=False)
     with pytest.raises(SunriseError, match="observation_space"):
         alone.set_env("MountainCarContinuous-v0")
-    back.learn(40, progress_bar=False)  # and it can go on learning
-    assert back.num_timesteps == 40
+    assert back.num_timesteps == 60
+    back.learn(40, progress_bar=False, reset_num_timesteps=False)  # and it can go on learning
+    assert back.num_timesteps == 100
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
@@ -229,10 +230,10 @@ def test_learning_twice_goes_on_with_what_was_learned() -> None:
     model = learned(40)
     model.learn(30, progress_bar=False)
     assert model.num_timesteps == 30
-    model.learn(50, progress_bar=False, reset_num_timesteps=False)
-    assert model.num_timesteps == 50
+    model.learn(50, progress_bar=False, reset_num_timesteps=False)  # on top, as in Stable-Baselines3
+    assert model.num_timesteps == 80
     assert model.trainer is not None
-    assert len(model.trainer.replay) == 90
+    assert len(model.trainer.replay) == 120
 
 
 def test_every_setting_is_a_keyword_with_a_default() -> None:
@@ -275,6 +276,7 @@ def test_the_authors_preset_flips_every_switch_and_still_yields_to_keywords() ->
         ({"gradient_steps": 0}, "gradient_steps is 0"),
         ({"net_arch": (16, 0)}, "net_arch"),
         ({"batch_size": -1}, "batch_size is -1"),
+        ({"device": "abacus"}, "device is 'abacus', but must be auto or one of cpu"),
         ({"buffer_size": 10**13}, "needs .* GB of memory"),
     ],
 )
@@ -321,6 +323,11 @@ def test_a_loss_that_is_not_finite_stops_with_a_saved_state(tmp_path: Path) -> N
 def test_uncertainty_takes_actions_in_the_environments_own_scale() -> None:
     box = gym.spaces.Box(-2, 2, (1,), np.float32)
     np.testing.assert_allclose(unscale(np.asarray([[2.0], [-1.0]]), box), [[1.0], [-0.5]])
+
+
+def test_auto_weighting_is_resolved_in_the_configuration() -> None:
+    assert make().config.ensemble.weighting == "confidence"
+    assert make(ensemble_size=1, net_arch=[8, 8]).config.ensemble.weighting == "none"
 
 
 def test_the_public_names_are_there() -> None:

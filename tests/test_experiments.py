@@ -16,7 +16,16 @@ from sunrise.collect import Collector
 from sunrise.envs.make import as_vector
 from sunrise.errors import SunriseError
 from sunrise.experiments.outcome import scores, spread, write_outcome
-from sunrise.experiments.paper import EXPERIMENTS, GYM, HOPPER, SEARCH, Scale, published, published_score
+from sunrise.experiments.paper import (
+    EXPERIMENTS,
+    GYM,
+    HOPPER,
+    SEARCH,
+    Scale,
+    human_normalised,
+    published,
+    published_score,
+)
 from sunrise.experiments.plan import choose, configured, execute, expand, results
 from sunrise.experiments.toy import fit_cubic
 from sunrise.settings import flatten_config
@@ -45,6 +54,8 @@ def settings_of(name: str) -> dict[str, dict[str, Any]]:
         ("fig3d", 5 * 4, 200_000),
         ("fig4", 5 * 4 * 4, 1_000_000),
         ("fig5", 5 * 5 * 4, 200_000),
+        ("table3", 26 * 2 * 3, 100_000),
+        ("fig7", 26 * 2 * 3, 100_000),
     ],
 )
 def test_the_plan_at_the_papers_scale_has_the_papers_size(name: str, runs: int, timesteps: int) -> None:
@@ -89,13 +100,15 @@ def test_the_papers_numbers_are_at_hand() -> None:
     assert len(published("table2_dmc.csv")) == 80
     assert len(published("table3_atari_100k.csv")) == 26 * 7
     table = EXPERIMENTS["table1"]
-    by_name = {arm.name: arm for arm in table.arms}
-    assert published_score(table, by_name["SUNRISE"], "sunrise/Hopper-v0") == "2643 ± 472"
-    assert published_score(table, by_name["SAC"], "sunrise/SlimHumanoid-v0") == "1372 ± 473"
-    assert published_score(EXPERIMENTS["fig2"], by_name["SAC"], HOPPER) == ""
+    assert published_score(table, "SUNRISE", "sunrise/Hopper-v0") == "2643 ± 472"
+    assert published_score(table, "SAC", "sunrise/SlimHumanoid-v0") == "1372 ± 473"
+    assert published_score(EXPERIMENTS["fig2"], "SAC", HOPPER) == ""
+    assert published_score(EXPERIMENTS["table3"], "SUNRISE", "ALE/Freeway-v5") == "30.2"
+    assert human_normalised(14.6, "ALE/Pong-v5") == pytest.approx(1)
+    assert human_normalised(-20.7, "ALE/Pong-v5") == pytest.approx(0)
 
 
-@pytest.mark.parametrize("name", [*GYM_EXPERIMENTS, "fig1b"])
+@pytest.mark.parametrize("name", [*GYM_EXPERIMENTS, "table3", "fig7", "fig1b"])
 def test_a_dry_run_shows_the_list_and_an_estimate_and_runs_nothing(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +142,20 @@ def test_every_experiment_really_runs_and_writes_its_outcome(name: str, tmp_path
     assert np.asarray(Image.open(tmp_path / "figure.png")).std() > 10
     with (tmp_path / "results.csv").open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
+
+
+def test_atari_runs_and_its_outcome_has_human_normalised_scores(tmp_path: Path) -> None:
+    experiment = EXPERIMENTS["table3"]
+    scale = Scale(("ALE/Freeway-v5",), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)
+    tiny = {"learning_starts": 30, "batch_size": 4, "n_step": 3, "net_arch": (8,), "buffer_size": 500}
+    runs = expand(experiment, scale, tmp_path, "ours", tiny)
+    execute(runs)
+    rows = results(runs)
+    assert {row["arm"] for row in rows} == {"Rainbow", "SUNRISE"}
+    write_outcome(experiment, scale, rows, tmp_path, quick=True)
+    text = (tmp_path / "table.md").read_text()
+    assert "human-normalised" in text
+    assert "|30.2|" in text
 
 
 def test_finished_runs_are_kept_and_unfinished_ones_are_run_again(tmp_path: Path) -> None:

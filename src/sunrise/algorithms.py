@@ -9,16 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
-from sunrise.envs.make import check_continuous, check_observation_space
+from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError, near
 from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
 from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
 from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import Config, TrainingSettings
+from sunrise.settings import AtariSettings, Config, TrainingSettings
 from sunrise.types import Learner, Replay
 
 
@@ -119,6 +120,32 @@ def fit_random(
     return Parts(lambda numbers: random(action_dim, numbers), (), (action_dim,), np.dtype(np.float32))
 
 
+def fit_rainbow(
+    config: Config[RainbowSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Parts:
+    """Rainbow for frames or states and a finite set of actions."""
+    actions = check_discrete(action_space, "Rainbow")
+    check_observation_space(observation_space)
+    return Parts(
+        make_learner=lambda numbers: rainbow(observation_space, actions, config.learner, numbers),
+        numbers=rainbow_numbers(config.learner),
+        action_shape=(),
+        action_dtype=np.dtype(np.int32),
+    )
+
+
+RAINBOW_TRAINING = TrainingSettings(
+    buffer_size=100_000, learning_starts=1600, batch_size=32, n_step=20, prioritised=True
+)
+AUTHORS_RAINBOW = {
+    "max_grad_norm": 0.0,
+    "importance_horizon": 500_000,
+    "buffer_size": 500_000,
+    "warmup": "ensemble",
+    "truncation": "terminal",
+    "empty_masks": "kept",
+    "eval_epsilon": 0.001,
+}
 AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
 NEVER = TrainingSettings(learning_starts=2**62, buffer_size=1000)
@@ -127,6 +154,13 @@ ALGORITHMS: dict[str, Algorithm] = {
     "sac": Algorithm("sac", MLP_POLICIES, Config(learner=SACSettings()), AUTHORS_SAC, fit_sac),
     "td3": Algorithm("td3", MLP_POLICIES, Config(learner=TD3Settings()), AUTHORS_TD3, fit_td3),
     "discor": Algorithm("discor", MLP_POLICIES, Config(learner=DisCorSettings()), AUTHORS_SAC, fit_discor),
+    "rainbow": Algorithm(
+        "rainbow",
+        ("CnnPolicy", "MlpPolicy", "MultiInputPolicy"),
+        Config(learner=RainbowSettings(), env=AtariSettings(), training=RAINBOW_TRAINING),
+        AUTHORS_RAINBOW,
+        fit_rainbow,
+    ),
     "random": Algorithm(
         "random",
         MLP_POLICIES,

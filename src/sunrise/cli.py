@@ -68,13 +68,15 @@ class Reproduce:
     """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
 
     experiment: Annotated[str, tyro.conf.Positional]
-    """table1, fig1b, fig2, fig3a, fig3c, fig3d, fig4 or fig5."""
+    """table1, table3, fig1b, fig2, fig3a, fig3c, fig3d, fig4, fig5 or fig7."""
     scale: Literal["quick", "paper"] = "quick"
     """`quick` shows the mechanism in minutes; `paper` is the paper's size."""
     seeds: int | None = None
     """Seeds of every arm; default: the scale's."""
     envs: tuple[str, ...] = ()
     """Only these environments."""
+    games: tuple[str, ...] = ()
+    """Only these Atari games, such as Pong."""
     preset: Literal["ours", "authors"] = "ours"
     """Our settings, or those of the authors' code."""
     total_timesteps: int | None = None
@@ -120,6 +122,7 @@ def train(arguments: Sequence[str]) -> None:
         settings["run_dir"] = f"runs/{run_id}"
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
+    total = settings["total_env_steps"] // model.action_repeat or total
     console.print(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
     try:
         model.learn(total, log_interval=None)
@@ -163,7 +166,14 @@ def reproduce(arguments: Sequence[str]) -> None:
 
     changes = {} if options.total_timesteps is None else {"total_timesteps": options.total_timesteps}
     reproduce_experiment(
-        options.experiment, options.scale, options.seeds, options.envs, options.preset, changes, out, options.dry_run
+        options.experiment,
+        options.scale,
+        options.seeds,
+        (*options.envs, *(f"ALE/{game}-v5" for game in options.games)),
+        options.preset,
+        changes,
+        out,
+        options.dry_run,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from sunrise.ensemble import EnsembleSettings
+from sunrise.ensemble import EnsembleSettings, resolve_weighting
 from sunrise.errors import SunriseError, near
 
 
@@ -53,6 +53,8 @@ class RunSettings:
     """Environment id; `sunrise envs` lists them."""
     total_timesteps: int = 200_000
     """Decisions of the agent, summed over the environments."""
+    total_env_steps: int = 0
+    """Simulator steps (timesteps times action repeat or frame skip) to train for instead; 0: use total_timesteps."""
     seed: int = 1
     """Seed of every random number of the run."""
     num_envs: int = 1
@@ -139,6 +141,7 @@ BOUNDS: dict[str, Bound] = {
     "learning_rate": NOT_NEGATIVE,
     "tau": (0, 1),
     "total_timesteps": POSITIVE,
+    "total_env_steps": NOT_NEGATIVE,
     "seed": (0, 2**32 - 1),
     "num_envs": POSITIVE,
     "eval_freq": NOT_NEGATIVE,
@@ -173,6 +176,7 @@ def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
 def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     """`config` with settings changed by name; a misspelt one is refused with the nearest right one."""
     known = flatten_config(config)
+    changes = {name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()}
     for name in changes:
         if name not in known:
             raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1)}")
@@ -196,6 +200,11 @@ def check_kinds(group: Any) -> None:
         wanted = {int: int, float: int | float, str: str}.get(kind)
         if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
             raise SunriseError(f"{name} is {value!r}, but must be of type {kind.__name__}.")
+
+
+def resolved(config: Config[L]) -> Config[L]:
+    """`config` with what is `auto` decided, once and for all."""
+    return with_settings(config, {"weighting": resolve_weighting(config.ensemble)})
 
 
 def check(config: Config[L]) -> Config[L]:

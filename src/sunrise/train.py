@@ -43,7 +43,7 @@ class Trainer:
         learning_rate: Callable[[float], float] | None = None,
         action_repeat: int = 1,
     ) -> None:
-        seed, run = config.run.seed, config.run
+        seed = config.run.seed
         self.config, self.sunrise, self.numbers = config, sunrise, numbers
         self.ensemble, self.tally = ensemble, tally
         self.collector, self.replay, self.watchers = collector, replay, watchers
@@ -51,11 +51,11 @@ class Trainer:
         self.action_space: gym.Space[Any] = collector.env.single_action_space
         self.explore_key, self.update_key = root_key(seed, "explore"), root_key(seed, "update")
         self.mask_rng, self.warmup_rng = generator(seed, "masks"), generator(seed, "warmup")
-        self.timesteps, self.decisions, self.updates, self.episodes = 0, 0, 0, 0
+        self.decisions, self.updates, self.episodes = 0, 0, 0
+        self.start_from(0)
         self.steps_since_round, self.rows_since_round = 0, 0
         self.log_episodes = 0
         """Log after this many episodes; 0: after `log_freq` timesteps."""
-        self.next_log, self.next_eval, self.next_save = run.log_freq, run.eval_freq, run.save_freq
         self.chosen = np.zeros(config.ensemble.ensemble_size, np.int64)
         self.finished: list[Episode] = []
         self.last_evaluation: Evaluation | None = None
@@ -64,6 +64,15 @@ class Trainer:
         self._report: Report | None = None
         self._clock = (time.perf_counter(), 0, 0)
         self._start = time.perf_counter()
+
+    def start_from(self, timesteps: int) -> None:
+        """Count timesteps from here, and log, evaluate and save at multiples of their intervals."""
+        run = self.config.run
+        self.timesteps = timesteps
+        intervals = (run.log_freq, run.eval_freq, run.save_freq)
+        self.next_log, self.next_eval, self.next_save = (
+            every * (timesteps // max(every, 1) + 1) for every in intervals
+        )
 
     def run(self, until: int) -> Iterator[list[Episode]]:
         """Train until `until` timesteps, yielding after each step of the environments."""

@@ -19,11 +19,15 @@ class DisCor(Agent, algo="discor"):
     """Soft Actor-Critic with DisCor's error weights, as an ensemble of agents."""
 
 
+class Rainbow(Agent, algo="rainbow"):
+    """Data-efficient Rainbow for Atari and other finite sets of actions, as an ensemble of agents."""
+
+
 class Random(Agent, algo="random"):
     """An agent that acts uniformly at random and learns nothing: the floor of every comparison."""
 
 
-AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Random)}
+AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, Random)}
 
 
 def load_run(path: Path) -> Agent:
@@ -36,4 +40,4 @@ def load_run(path: Path) -> Agent:
     return AGENTS[config["algo"]].load(files[-1], env=config["settings"]["env_id"])
 
 
-__all__ = ["AGENTS", "SAC", "TD3", "Agent", "DisCor", "Random", "load_run"]
+__all__ = ["AGENTS", "SAC", "TD3", "Agent", "DisCor", "Rainbow", "Random", "load_run"]

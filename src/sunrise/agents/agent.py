@@ -24,7 +24,7 @@ from sunrise.evaluate import Evaluation, evaluate_episodes, evaluate_steps
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder, Scalars
 from sunrise.replay.uniform import as_stored
-from sunrise.settings import check, flatten_config, with_settings
+from sunrise.settings import check, flatten_config, resolved, with_settings
 from sunrise.spaces import describe, restore
 from sunrise.tensors import load_tree, read_about, save_tree
 from sunrise.train import Trainer, Watchers
@@ -79,7 +79,7 @@ class Agent:
         for name, value in (policy_kwargs or {}).items():
             if name != "net_arch":
                 raise SunriseError(f"policy_kwargs has {name!r}, but only net_arch is known.")
-            settings["net_arch"] = tuple(value)
+            settings["net_arch"] = value
         if isinstance(env, str):
             settings["env_id"] = env
         elif isinstance(env, gym.Env) and env.spec is not None:
@@ -89,11 +89,12 @@ class Agent:
         defaults = self.algorithm.defaults
         if preset == "authors":
             defaults = with_settings(defaults, self.algorithm.authors)
-        self.config = check(with_settings(defaults, settings))
+        self.config = resolved(check(with_settings(defaults, settings)))
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
-        self.device = jax.devices(None if device == "auto" else device)[0]
+        self.device = find_device(device)
         self.folder = RunFolder(Path(self.config.run.run_dir)) if self.config.run.run_dir else None
         self.trainer: Trainer | None = None
+        self._timesteps = 0
         self.env: AnyVectorEnv | None = None
         self._make_env: Callable[[], AnyEnv] | None = None
         if env is not None:
@@ -106,7 +107,7 @@ class Agent:
     @property
     def num_timesteps(self) -> int:
         """Timesteps trained so far."""
-        return self.trainer.timesteps if self.trainer else 0
+        return self.trainer.timesteps if self.trainer else self._timesteps
 
     def predict(
         self,
@@ -175,13 +176,14 @@ class Agent:
         reset_num_timesteps: bool = True,
         progress_bar: bool = True,
     ) -> Self:
-        """Train for `total_timesteps` decisions and return self.
+        """Train for `total_timesteps` decisions, from 0 or (without `reset_num_timesteps`) on top of those done.
 
         A row of metrics is made every `log_interval` episodes, or every `log_freq` timesteps if that is None.
         `callback(locals, globals)` is called after each step; it stops the training by returning False.
         """
-        self.config = check(with_settings(self.config, {"total_timesteps": total_timesteps}))
-        line = ProgressLine(total_timesteps, progress_bar)
+        until = total_timesteps + (0 if reset_num_timesteps else self.num_timesteps)
+        self.config = check(with_settings(self.config, {"total_timesteps": until}))
+        line = ProgressLine(until, progress_bar)
         events = self._events(tb_log_name or self.algo.upper())
         watchers = Watchers(
             evaluate=self._evaluator() if self.config.run.eval_freq and self._make_env else None,
@@ -193,7 +195,7 @@ class Agent:
         trainer.log_episodes = log_interval or 0
         try:
             with line, interruptible() as interrupted:
-                for episodes in trainer.run(total_timesteps):
+                for episodes in trainer.run(until):
                     line.step(trainer)
                     wanted = callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
                     if interrupted.is_set():
@@ -243,14 +245,9 @@ class Agent:
                 self.action_repeat,
             )
             self.trainer.updates = int(self.ensemble.step)
+            self.trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
-            run = self.config.run
-            self.trainer.timesteps = 0
-            self.trainer.next_log, self.trainer.next_eval, self.trainer.next_save = (
-                run.log_freq,
-                run.eval_freq,
-                run.save_freq,
-            )
+            self.trainer.start_from(0)
         self.trainer.config, self.trainer.watchers = self.config, watchers
         if self.folder:
             self.folder.status("running", self.trainer.timesteps)
@@ -351,12 +348,12 @@ class Agent:
             raise SunriseError(f"{file} is not a model of ours.")
         if about["algo"] != cls.algo:
             raise SunriseError(f"{file} is a model of {about['algo']}, not of {cls.algo}.")
-        kept = {name: _from_json(value) for name, value in about["settings"].items()}
-        kept |= {"run_dir": ""} | settings
+        kept = about["settings"] | {"run_dir": ""} | settings
         env_id = kept.pop("env_id")
         total = kept.pop("total_timesteps")
         model = cls(about["policy"], None, **kept)
         model.config = with_settings(model.config, {"env_id": env_id, "total_timesteps": total})
+        model._timesteps = int(about["timesteps"])
         model._fit(restore(about["observation_space"]), restore(about["action_space"]))
         model.ensemble = load_tree(file, model.ensemble)
         if env is not None:
@@ -395,14 +392,19 @@ class Agent:
         return (jax.tree.map(lambda x: x[None], obs) if single else obs), single
 
 
+def find_device(name: str) -> jax.Device:
+    """`auto` is JAX's first device; otherwise the first of a platform."""
+    try:
+        return jax.devices(None if name == "auto" else name)[0]
+    except RuntimeError:
+        platforms = {device.platform for device in jax.devices()}
+        raise SunriseError(f"device is {name!r}, but must be auto or one of {', '.join(platforms)}.") from None
+
+
 def with_suffix(path: str | Path) -> Path:
     """`hopper` is `hopper.safetensors`."""
     path = Path(path)
     return path if path.suffix == ".safetensors" else path.with_name(path.name + ".safetensors")
-
-
-def _from_json(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 @contextmanager

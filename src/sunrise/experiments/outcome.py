@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from sunrise.experiments.paper import Experiment, Scale, published_score
+from sunrise.experiments.paper import Experiment, Scale, human_normalised, published_score
 
 Rows = Sequence[dict[str, Any]]
 
@@ -42,8 +42,14 @@ def protocol(experiment: Experiment, scale: Scale, rows: Rows, quick: bool) -> s
     if quick:
         text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
     if experiment.published:
-        text += "Paper: 200,000 timesteps, 10 runs, the authors' protocol and simulator of 2021. "
+        text += f"Paper: {experiment.published_as}. "
+    if _atari(scale):
+        text += "Human-normalised: 0 is the paper's random agent, 1 its human, from the last evaluation. "
     return text + experiment.note
+
+
+def _atari(scale: Scale) -> bool:
+    return all(env.startswith("ALE/") for env in scale.envs)
 
 
 def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, quick: bool) -> None:
@@ -57,14 +63,20 @@ def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, q
         writer.writerows(rows)
     label = protocol(experiment, scale, rows, quick)
     header = ["environment", "arm", "last evaluation", "best evaluation"]
-    header += ["paper, 200k"] if experiment.published else []
+    header += ["human-normalised"] if _atari(scale) else []
+    header += ["paper"] if experiment.published else []
     lines = []
     for env in scale.envs:
         for arm in experiment.arms:
             last, best = scores(rows, env, arm.name)
             line = [env, arm.name, spread(last), spread(best)]
-            lines.append(line + ([published_score(experiment, arm, env) or "-"] if experiment.published else []))
-    table = Table(*header, title=experiment.name)
+            if _atari(scale):
+                shares = [human_normalised(score, env) for score in last]
+                line.append(f"{np.mean([s for s in shares if s is not None]):.3f}" if shares else "-")
+            if experiment.published:
+                line.append(published_score(experiment, arm.published, env) or "-")
+            lines.append(line)
+    table = Table(*(Column(name, overflow="fold") for name in header), title=experiment.name)
     for line in lines:
         table.add_row(*line)
     screen = Console(highlight=False)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+from sunrise.envs.atari import GAMES_100K
+
 SEARCH: dict[str, dict[str, tuple[float, ...]]] = {
     "gym": {"weight_temperature": (10, 20, 50), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)},
     "dmc": {"weight_temperature": (10, 100), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)},
@@ -17,6 +19,7 @@ SEARCH: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """The paper's search sets; it chose per environment, on the training environments."""
 
+ATARI_TABLE = "table3_atari_100k.csv"
 GYM = ("sunrise/Cheetah-v0", "sunrise/Walker-v0", "sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/SlimHumanoid-v0")
 HUMANOID, ANT, HOPPER, CHEETAH = GYM[4], GYM[3], GYM[2], GYM[0]
 
@@ -58,6 +61,8 @@ class Experiment:
     quick: Scale
     published: str = ""
     """The data file of the paper's numbers."""
+    published_as: str = ""
+    """How the paper got them."""
     note: str = ""
 
 
@@ -72,6 +77,15 @@ def full(envs: tuple[str, ...], timesteps: int, seeds: int) -> Scale:
     return Scale(envs, timesteps, seeds, 10_000, 10)
 
 
+def quick_atari(*games: str) -> Scale:
+    """Three games for a quarter of an hour on two cores, with the real network."""
+    small = {"learning_starts": 400, "buffer_size": 10_000, "log_freq": 500}
+    return Scale(tuple(f"ALE/{game}-v5" for game in games), 2000, 1, 1000, 2, small)
+
+
+ATARI = tuple(f"ALE/{game}-v5" for game in GAMES_100K)
+RAINBOW = Arm("Rainbow", "rainbow", {"ensemble_size": 1}, "Rainbow")
+SUNRISE_RAINBOW = Arm("SUNRISE", "rainbow", {}, "SUNRISE")
 SAC = Arm("SAC", "sac", {"ensemble_size": 1}, "SAC")
 TD3 = Arm("TD3", "td3", {"ensemble_size": 1}, "TD3")
 DISCOR = Arm("DisCor", "discor", {"ensemble_size": 1})
@@ -106,6 +120,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             full(GYM, 200_000, 10),
             quick(HOPPER, CHEETAH),
             published="table1_gym_200k.csv",
+            published_as="200,000 timesteps, 10 runs, the authors' protocol and simulator of 2021",
         ),
         Experiment(
             "fig2",
@@ -142,6 +157,22 @@ EXPERIMENTS: dict[str, Experiment] = {
             quick(ANT, timesteps=3000),
             note=SIZES_NOTE,
         ),
+        Experiment(
+            "table3",
+            "Atari games at 100k timesteps (400k frames)",
+            (RAINBOW, SUNRISE_RAINBOW),
+            full(ATARI, 100_000, 3),
+            quick_atari("Freeway", "Boxing", "Pong"),
+            published=ATARI_TABLE,
+            published_as="100,000 timesteps, 3 runs, the authors' protocol",
+        ),
+        Experiment(
+            "fig7",
+            "Atari learning curves (the paper's Figures 7 to 9)",
+            (RAINBOW, SUNRISE_RAINBOW),
+            full(ATARI, 100_000, 3),
+            quick_atari("Freeway"),
+        ),
         Experiment("fig4", "Gym learning curves", MORE_UPDATES, full(GYM, 1_000_000, 4), quick(HOPPER, timesteps=2000)),
         Experiment(
             "fig5",
@@ -161,12 +192,26 @@ def published(file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def published_score(experiment: Experiment, arm: Arm, env: str) -> str:
-    """The paper's number for an arm on an environment, or nothing."""
-    if not experiment.published or not arm.published:
+def task_of(env: str) -> str:
+    """The paper's name of an environment."""
+    return env.split("/")[1].rsplit("-v", 1)[0].replace("SlimHumanoid", "SlimHumanoid-ET")
+
+
+def published_score(experiment: Experiment, method: str, env: str) -> str:
+    """The paper's number for a method on an environment, or nothing."""
+    if not experiment.published or not method:
         return ""
-    task = env.removeprefix("sunrise/").removesuffix("-v0").replace("SlimHumanoid", "SlimHumanoid-ET")
     for row in published(experiment.published):
-        if (row["method"], row["env"]) == (arm.published, task):
-            return f"{float(row['mean']):.0f} ± {float(row['std']):.0f}"
+        if (row["method"], row.get("env", row.get("game"))) == (method, task_of(env)):
+            return (
+                f"{float(row['mean']):.0f} ± {float(row['std']):.0f}" if "mean" in row else f"{float(row['score']):g}"
+            )
     return ""
+
+
+def human_normalised(score: float, env: str) -> float | None:
+    """0 is the random agent and 1 the human of the paper's Atari table; None where there is neither."""
+    scores = {row["method"]: float(row["score"]) for row in published(ATARI_TABLE) if row["game"] == task_of(env)}
+    if not {"Human", "Random"} <= scores.keys():
+        return None
+    return (score - scores["Random"]) / (scores["Human"] - scores["Random"])

@@ -22,6 +22,7 @@ from sunrise.experiments.outcome import write_outcome
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
+from sunrise.replay.uniform import stored_dtype
 from sunrise.settings import Config, flatten_config, with_settings
 from sunrise.types import Batch, Sample
 
@@ -122,7 +123,7 @@ def _seconds(config: Config[Any], algo: str, peak: float) -> float:
         return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
 
     assert env.observation_space.shape is not None
-    obs = array((rows, *env.observation_space.shape))
+    obs = array((rows, *env.observation_space.shape), stored_dtype(np.dtype(env.observation_space.dtype)))
     batch = Batch(obs, array((rows, *parts.action_shape), parts.action_dtype), array((rows,)), array((rows,)), obs)
     sample = Sample(batch, array((rows, members), bool), array((rows,)))
     flops = matmul_flops(functions.update, state, tally, sample, jax.random.key(0), numbers)

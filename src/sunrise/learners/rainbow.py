@@ -1,0 +1,231 @@
+"""Data-efficient Rainbow for one agent (Hessel et al., 2018; van Hasselt et al., 2019), each component a switch.
+
+Prioritised replay and n-step returns are not here: they reach a learner as `weight` and as `reward` and `discount`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from sunrise.errors import SunriseError
+from sunrise.learners.critics import masked_mean
+from sunrise.learners.rainbow_network import RainbowNetwork, frames_shape, perturb, rainbow_network
+from sunrise.types import Backup, Batch, Info, Learner, Observation
+
+T = TypeVar("T")
+METRICS = ("critic_loss", "q_mean", "gradient_norm", "parameter_norm")
+BETA_1, BETA_2 = 0.9, 0.999
+"""Adam's memories of the gradient and of its square."""
+
+
+@dataclass(frozen=True)
+class RainbowSettings:
+    """How one Rainbow agent learns."""
+
+    learning_rate: float = 1e-4
+    """Adam's step size."""
+    adam_eps: float = 1.5e-4
+    """Adam's ε."""
+    n_atoms: int = 51
+    """Atoms of a value's distribution."""
+    v_min: float = -10.0
+    """The lowest atom."""
+    v_max: float = 10.0
+    """The highest atom."""
+    distributional: bool = True
+    """Learn distributions by cross-entropy (C51), or plain values by the Huber loss (DQN)."""
+    dueling: bool = True
+    """One stream for the value of a state and one for the advantages of actions."""
+    noisy: bool = True
+    """Explore by noise on the weights of the streams."""
+    noisy_std: float = 0.1
+    """σ₀: first standard deviation of that noise, times √in."""
+    double: bool = True
+    """The next action is the network's choice, valued by the target network; otherwise the latter's own choice."""
+    target_update_interval: int = 2000
+    """Updates between copies of the network to the target network."""
+    max_grad_norm: float = 10.0
+    """Longer gradients are scaled to this norm; 0 is no bound (the authors' code)."""
+    net_arch: tuple[int, ...] = (256,)
+    """Hidden layers of each stream; before them are two convolutions, or for states a layer of the first size."""
+    epsilon: float = 0.0
+    """Chance that a member acts at random when it explores: for agents without noisy layers."""
+    weight_value: Literal["double", "max"] = "double"
+    """Value that members disagree on: of the backup's action (the authors' code), or the maximum (the paper)."""
+
+
+class RainbowNumbers(NamedTuple):
+    """The settings that are arguments of the compiled functions: changing one compiles nothing."""
+
+    learning_rate: Float[Array, ""] | float
+    adam_eps: Float[Array, ""] | float
+    v_min: Float[Array, ""] | float
+    v_max: Float[Array, ""] | float
+    noisy_std: Float[Array, ""] | float
+    max_grad_norm: Float[Array, ""] | float
+    epsilon: Float[Array, ""] | float
+
+
+class RainbowState(NamedTuple):
+    """Parameters of one agent and Adam's two memories of its gradients."""
+
+    online: RainbowNetwork
+    target: RainbowNetwork
+    first: RainbowNetwork
+    second: RainbowNetwork
+
+
+def rainbow_numbers(settings: RainbowSettings) -> RainbowNumbers:
+    """The numbers of `settings`."""
+    return RainbowNumbers(*(getattr(settings, name) for name in RainbowNumbers._fields))
+
+
+def project(
+    atoms: Float[Array, "atoms"],
+    reward: Float[Array, "B"],
+    discount: Float[Array, "B"],
+    probability: Float[Array, "B atoms"],
+) -> Float[Array, "B atoms"]:
+    """The distribution of r + γ Z put back on the atoms: each mass is shared by its two neighbours (C51, alg. 1)."""
+    moved = jnp.clip(reward[:, None] + discount[:, None] * atoms, atoms[0], atoms[-1])
+    place = (moved - atoms[0]) / (atoms[1] - atoms[0])  # [B, from], in units of atoms
+    share = jnp.clip(1 - jnp.abs(place[:, None] - jnp.arange(atoms.size)[:, None]), 0)  # [B, to, from]
+    return jnp.einsum("btf,bf->bt", share, probability)
+
+
+def chosen(values: Float[Array, "B C *atoms"], action: Int[Array, "B"]) -> Float[Array, "B *atoms"]:
+    """The values of one action a row."""
+    return values[jnp.arange(values.shape[0]), action]
+
+
+def apart(tree: T) -> T:
+    """The same arrays, which XLA is not to compute together with what follows."""
+    same: T = jax.lax.optimization_barrier(tree)  # type: ignore[no-untyped-call]
+    return same
+
+
+def adam_step(
+    state: RainbowState,
+    gradient: RainbowNetwork,
+    scale: Float[Array, ""],
+    step: Int[Array, ""],
+    numbers: RainbowNumbers,
+) -> tuple[RainbowNetwork, RainbowNetwork, RainbowNetwork]:
+    """Adam (Kingma & Ba, 2015) of `scale` · gradient, with the corrections of both biases folded into two numbers.
+
+    The optimiser is bound by memory: so it is one pass over each array, with one division and one root.
+    """
+    count = step + 1
+    rate = numbers.learning_rate / (1 - BETA_1**count)
+    spread = 1 / jnp.sqrt(1 - BETA_2**count)
+
+    def moments(first: RainbowNetwork, second: RainbowNetwork) -> tuple[RainbowNetwork, RainbowNetwork]:
+        return (
+            jax.tree.map(lambda m, g: BETA_1 * m + (1 - BETA_1) * (scale * g), first, gradient),
+            jax.tree.map(lambda v, g: BETA_2 * v + (1 - BETA_2) * (scale * g) ** 2, second, gradient),
+        )
+
+    online = jax.tree.map(
+        lambda p, m, v: p - rate * m / (spread * jnp.sqrt(v) + numbers.adam_eps),
+        state.online,
+        *moments(*apart((state.first, state.second))),
+    )
+    first, second = moments(state.first, state.second)
+    return online, first, second
+
+
+def rainbow(
+    observation_space: gym.Space[object], n_actions: int, settings: RainbowSettings, numbers: RainbowNumbers
+) -> Learner:
+    """Rainbow as a learner with one critic: its loss is masked and weighted."""
+    frames_shape(observation_space)
+    if not settings.net_arch:
+        raise SunriseError("net_arch is empty, but each stream needs a hidden layer.")
+    if settings.distributional and settings.n_atoms < 2:
+        raise SunriseError(f"n_atoms is {settings.n_atoms}, but a distribution needs 2 at least.")
+    n_atoms = settings.n_atoms if settings.distributional else 1
+    atoms = jnp.linspace(numbers.v_min, numbers.v_max, n_atoms)
+
+    def init(key: PRNGKeyArray) -> RainbowState:
+        std = numbers.noisy_std if settings.noisy else None
+        shape = n_actions, n_atoms
+        network = rainbow_network(key, observation_space, shape, settings.net_arch, settings.dueling, std)
+        zeros = jax.tree.map(jnp.zeros_like, network)
+        return RainbowState(network, network, zeros, zeros)
+
+    def q_values(logits: Float[Array, "B C atoms"]) -> Float[Array, "B C"]:
+        return jax.nn.softmax(logits) @ atoms if settings.distributional else logits[..., 0]
+
+    def outputs(network: RainbowNetwork, obs: Observation, key: PRNGKeyArray | None) -> Float[Array, "B C atoms"]:
+        return perturb(network, key)(obs, n_actions)
+
+    def propose(state: RainbowState, obs: Observation, key: PRNGKeyArray | None) -> Array:
+        if key is None:
+            return jnp.argmax(q_values(outputs(state.online, obs, None)), axis=1)
+        k_noise, k_whether, k_which = jax.random.split(key, 3)
+        best = jnp.argmax(q_values(outputs(state.online, obs, k_noise)), axis=1)
+        anything = jax.random.randint(k_which, best.shape, 0, n_actions, best.dtype)
+        return jnp.where(jax.random.uniform(k_whether, best.shape) < numbers.epsilon, anything, best)
+
+    def judge(state: RainbowState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
+        return chosen(q_values(outputs(state.online, obs, key)), action)[None]
+
+    def judge_next(state: RainbowState, batch: Batch, action: Array, key: PRNGKeyArray) -> Array:
+        """The maximum, whoever asks about whichever action (the paper, appendix B)."""
+        _, k_target = jax.random.split(key)
+        return q_values(outputs(state.target, batch.next_obs, k_target)).max(axis=1)[None]
+
+    def bellman(state: RainbowState, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
+        k_online, k_target = jax.random.split(key)
+        logits = outputs(state.target, batch.next_obs, k_target)
+        next_q = q_values(logits)
+        selector = q_values(outputs(state.online, batch.next_obs, k_online)) if settings.double else next_q
+        next_action = jnp.argmax(selector, axis=1)
+        value = chosen(next_q, next_action)
+        if settings.distributional:
+            next_probability = jax.nn.softmax(chosen(logits, next_action))
+            target = project(atoms, batch.reward, batch.discount, next_probability)
+        else:
+            target = batch.reward + batch.discount * value
+        votes = value if settings.weight_value == "double" else next_q.max(axis=1)
+        return Backup(target, next_action, votes[None])
+
+    def learn(
+        state: RainbowState,
+        batch: Batch,
+        mask: Float[Array, "B"],
+        backup: Backup,
+        weight: Float[Array, "B"],
+        step: Array,
+        key: PRNGKeyArray,
+    ) -> tuple[RainbowState, Info]:
+        k_online, _ = jax.random.split(key)
+
+        def critic_loss(online: RainbowNetwork) -> tuple[Array, tuple[Array, Array]]:
+            logits = chosen(outputs(online, batch.obs, k_online), batch.action)[:, None]
+            q = q_values(logits)[:, 0]
+            if settings.distributional:
+                loss = error = -jnp.sum(backup.target * jax.nn.log_softmax(logits[:, 0]), axis=1)
+            else:
+                error = jnp.abs(q - backup.target)
+                loss = optax.losses.huber_loss(q, backup.target)
+            return masked_mean(weight * loss, mask), (q, error)
+
+        (value, (q, error)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
+        norm = optax.tree.norm(gradient)
+        bound = numbers.max_grad_norm
+        scale = jnp.where(bound > 0, jnp.minimum(1, bound / norm), 1)
+        online, first, second = adam_step(state, gradient, scale, step, numbers)
+        online = apart(online)
+        # A select, and no condition: a state that passes through one is copied on CPU.
+        due = (step + 1) % settings.target_update_interval == 0
+        target = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
+        metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
+        return RainbowState(online, target, first, second), Info(error=error[None], metrics=metrics)
+
+    return Learner(init, propose, judge, bellman, judge_next, learn, METRICS, jnp.arange(n_actions))

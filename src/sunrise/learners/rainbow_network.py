@@ -1,0 +1,208 @@
+"""Rainbow's network: strided convolutions as matrix products, dueling streams, noisy layers.
+
+A noisy network is not evaluated: `perturb` draws an ordinary one from it, and that is evaluated. For 32 rows it is
+faster than to multiply by means and deviations apart (24 ms against 32 for five members' update at 18 actions): it
+halves the products, and a deviation's gradient is its mean's times the noise, which costs no product at all. Each
+agent has one noise for a whole batch, as in Fortunato et al. (2018).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias, TypeVar
+
+import equinox as eqx
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+
+from sunrise.errors import SunriseError
+from sunrise.networks import Linear, flatten
+from sunrise.types import Observation
+
+T = TypeVar("T")
+STRIDE = 5
+CHANNELS = (32, 64)
+"""The data-efficient convolutions (van Hasselt et al., 2019): kernels of 5 x 5 that do not overlap."""
+
+
+class NoisyLinear(eqx.Module):
+    """Means and standard deviations of a linear layer's weights, with factorised Gaussian noise."""
+
+    weight: Float[Array, "in out"]
+    bias: Float[Array, "out"]
+    weight_std: Float[Array, "in out"]
+    bias_std: Float[Array, "out"]
+
+    def draw(self, noise_in: Float[Array, "in"], noise_out: Float[Array, "out"]) -> Linear:
+        """W = μ + σ f(ε_in) f(ε_out), b = μ + σ f(ε_out)."""
+        return Linear(
+            self.weight + self.weight_std * (noise_in[:, None] * noise_out), self.bias + self.bias_std * noise_out
+        )
+
+
+Layer: TypeAlias = Linear | NoisyLinear
+
+
+class Convolutions(eqx.Module):
+    """Convolutions whose stride is their kernel's size: every picture is cut into tiles and each tile is a row."""
+
+    layers: tuple[Linear, ...]
+    """Weights are [height · width · channels of a tile, out]."""
+
+    def __call__(self, frames: Shaped[Array, "B C H W"]) -> Float[Array, "B features"]:
+        x = jnp.moveaxis(frames, 1, 3).astype(self.layers[0].weight.dtype) / 255
+        for layer in self.layers:
+            x = jax.nn.relu(strided_convolution(layer, x))
+        return x.reshape(x.shape[0], -1)
+
+
+class Dense(eqx.Module):
+    """One hidden layer, for observations that are no pictures."""
+
+    layer: Linear
+
+    def __call__(self, obs: Observation) -> Float[Array, "B features"]:
+        return jax.nn.relu(self.layer(flatten(obs).astype(self.layer.weight.dtype)))
+
+
+class RainbowNetwork(eqx.Module):
+    """A trunk and one or two streams: the advantage of each action, and the value of the state if it is dueling."""
+
+    trunk: Convolutions | Dense
+    advantage: tuple[Layer, ...]
+    value: tuple[Layer, ...]
+    """Empty where the advantage stream alone is the answer."""
+
+    def __call__(self, obs: Observation, n_actions: int) -> Float[Array, "B C atoms"]:
+        """A logit for each action and atom; with one atom, a value for each action. To be called once perturbed."""
+        features = self.trunk(obs)
+        advantage = stream(self.advantage, features)
+        advantage = advantage.reshape(advantage.shape[0], n_actions, -1)
+        if not self.value:
+            return advantage
+        # v + a − mean_a: shifting all advantages changes nothing (Wang et al., 2016, eq. 9)
+        value: Array = stream(self.value, features)[:, None]
+        return value + (advantage - advantage.mean(axis=1, keepdims=True))
+
+
+def strided_convolution(layer: Linear, x: Float[Array, "B H W C"]) -> Float[Array, "B h w out"]:
+    """A 5 x 5 convolution of stride 5 without padding, as one matrix product; what is left at the edges is cut off.
+
+    XLA's own is several times slower under `vmap`, above all in the weights' gradient.
+    """
+    rows, height, width, channels = x.shape
+    h, w = height // STRIDE, width // STRIDE
+    tiles = x[:, : h * STRIDE, : w * STRIDE].reshape(rows, h, STRIDE, w, STRIDE, channels)
+    return layer(tiles.swapaxes(2, 3).reshape(rows * h * w, -1)).reshape(rows, h, w, -1)
+
+
+def stream(layers: tuple[Layer, ...], x: Float[Array, "B in"]) -> Float[Array, "B out"]:
+    """Linear layers with ReLU between them."""
+    for depth, layer in enumerate(layers):
+        if isinstance(layer, NoisyLinear):
+            raise TypeError("a noisy network is perturbed before it is called")
+        x = layer(x if depth == 0 else jax.nn.relu(x))
+    return x
+
+
+def is_noisy(node: object) -> bool:
+    """Whether a node of a network is a noisy layer."""
+    return isinstance(node, NoisyLinear)
+
+
+def signed_root(x: Float[Array, "size"]) -> Float[Array, "size"]:
+    """f(x) = sign(x) √|x| = √x⁺ − √x⁻.
+
+    The difference is written as a product with (1, −1): XLA would otherwise draw the noise again for every weight.
+    """
+    signs = jnp.asarray([1.0, -1.0], x.dtype)
+    return jnp.sqrt(jax.nn.relu(x[:, None] * signs)) @ signs
+
+
+def perturb(network: T, key: PRNGKeyArray | None) -> T:
+    """An ordinary network drawn from a noisy one; without a key, the one of the mean weights."""
+    nodes, tree = jax.tree.flatten(network, is_leaf=is_noisy)
+    size = sum(sum(node.weight.shape) for node in nodes if isinstance(node, NoisyLinear))
+    noise = signed_root(jax.random.normal(key, (size,))) if key is not None and size else jnp.zeros(size)
+    drawn, used = [], 0
+    for node in nodes:
+        if not isinstance(node, NoisyLinear):
+            drawn.append(node)
+        elif key is None:
+            drawn.append(Linear(node.weight, node.bias))
+        else:
+            i, o = node.weight.shape
+            drawn.append(node.draw(noise[used : used + i], noise[used + i : used + i + o]))
+            used += i + o
+    result: T = jax.tree.unflatten(tree, drawn)
+    return result
+
+
+def linear(key: PRNGKeyArray, i: int, o: int) -> Linear:
+    """A fresh layer: U(±1/√in) for weights and biases."""
+    rows = jax.random.uniform(key, (i + 1, o), minval=-1.0, maxval=1.0) * i**-0.5
+    return Linear(rows[:-1], rows[-1])
+
+
+def streams(
+    key: PRNGKeyArray, sizes: Sequence[int], noisy: bool, noisy_std: Float[Array, ""] | float
+) -> tuple[Layer, ...]:
+    """The fresh layers of one stream; a noisy one has deviations of σ₀/√in for weights and σ₀/√out for biases."""
+    pairs = list(pairwise(sizes))
+    layers: list[Layer] = []
+    for k, (i, o) in zip(jax.random.split(key, len(pairs)), pairs, strict=True):
+        mean = linear(k, i, o)
+        std = jnp.asarray(noisy_std, mean.weight.dtype)
+        noise = jnp.full((i, o), std * i**-0.5), jnp.full(o, std * o**-0.5)
+        layers.append(NoisyLinear(mean.weight, mean.bias, *noise) if noisy else mean)
+    return tuple(layers)
+
+
+def frames_shape(space: gym.Space[object]) -> tuple[int, int, int] | None:
+    """Channels, height and width of a space of pictures; None for a space of plain numbers."""
+    if isinstance(space, gym.spaces.Dict):
+        if any(isinstance(part, gym.spaces.Box) and len(part.shape) > 2 for part in space.spaces.values()):
+            raise SunriseError(f"Rainbow takes pictures alone, not in a Dict such as {space}.")
+        return None
+    if not isinstance(space, gym.spaces.Box):
+        raise SunriseError(f"Rainbow takes a Box of numbers or of pictures, not {space}.")
+    if len(space.shape) < 3:
+        return None
+    smallest = STRIDE ** len(CHANNELS)
+    if space.dtype != "uint8" or len(space.shape) != 3 or min(space.shape[1:]) < smallest:
+        raise SunriseError(
+            f"pictures must be uint8 with the frames on axis 0 and at least {smallest} x {smallest} pixels, such as "
+            f"(4, 84, 84); the environment shows {space.dtype} of shape {space.shape}."
+        )
+    return space.shape[0], space.shape[1], space.shape[2]
+
+
+def rainbow_network(
+    key: PRNGKeyArray,
+    space: gym.Space[object],
+    outputs: tuple[int, int],
+    hidden: Sequence[int],
+    dueling: bool,
+    noisy_std: Float[Array, ""] | float | None,
+) -> RainbowNetwork:
+    """A fresh network for `outputs` = (actions, atoms); without `noisy_std` its layers are ordinary."""
+    n_actions, atoms = outputs
+    k_trunk, k_advantage, k_value = jax.random.split(key, 3)
+    frames = frames_shape(space)
+    trunk: Convolutions | Dense
+    if frames is None:
+        trunk = Dense(linear(k_trunk, gym.spaces.flatdim(space), hidden[0]))
+        features = hidden[0]
+    else:
+        pairs = list(pairwise((frames[0], *CHANNELS)))
+        keys = jax.random.split(k_trunk, len(pairs))
+        trunk = Convolutions(tuple(linear(k, STRIDE**2 * i, o) for k, (i, o) in zip(keys, pairs, strict=True)))
+        shrink = STRIDE ** len(CHANNELS)
+        features = (frames[1] // shrink) * (frames[2] // shrink) * CHANNELS[-1]
+    noisy, std = noisy_std is not None, 0.0 if noisy_std is None else noisy_std
+    return RainbowNetwork(
+        trunk,
+        streams(k_advantage, (features, *hidden, n_actions * atoms), noisy, std),
+        streams(k_value, (features, *hidden, atoms), noisy, std) if dueling else (),
+    )

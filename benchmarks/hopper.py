@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sunrise.experiments.outcome import write_outcome
 from sunrise.experiments.paper import HOPPER, SAC, SUNRISE, Experiment, Scale
-from sunrise.experiments.plan import execute, expand, results
+from sunrise.experiments.plan import execute, expand, protocol, results
 
 HERE = Path(__file__).parent
 SCALE = Scale((HOPPER,), timesteps=20_000, seeds=3, eval_freq=2_000, eval_episodes=5)
@@ -23,7 +23,9 @@ EXPERIMENT = Experiment(
 )
 
 if __name__ == "__main__":
-    runs = expand(EXPERIMENT, SCALE, Path("reproduce") / "hopper", "ours", {})
+    runs = expand(EXPERIMENT, SCALE, HERE.parent / "reproduce" / "hopper", "ours", {})
     if sys.argv[1:] != ["--draw"]:
         execute(runs)
-    write_outcome(EXPERIMENT, SCALE, results(runs), HERE / "results" / "hopper", quick=False)
+    rows = results(runs)
+    label = protocol(EXPERIMENT, SCALE, runs, rows, "paper", "ours")
+    write_outcome(EXPERIMENT, SCALE, rows, HERE / "results" / "hopper", label)

@@ -15,7 +15,6 @@ from gymnasium.vector import SyncVectorEnv
 import sunrise
 from sunrise import SAC, NonFiniteError, SunriseError
 from sunrise.ensemble import Ensemble
-from sunrise.envs.make import unscale
 from tests import tiny, toys
 
 toys.register()
@@ -149,8 +148,11 @@ def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
     assert np.array_equal(alone.predict(obs[0])[0], model.predict(obs[0])[0])
     with pytest.raises(SunriseError, match="no environment to learn in"):
         alone.learn(10, progress_bar=False)
-    with pytest.raises(SunriseError, match="observation_space"):
+    with pytest.raises(SunriseError, match="the environment's observations are"):
         alone.set_env("MountainCarContinuous-v0")
+    wide = gym.wrappers.RescaleAction(gym.make("Pendulum-v1"), np.float32(-10), np.float32(10))
+    with pytest.raises(SunriseError, match="the environment's actions are"):
+        alone.set_env(wide)
     assert back.num_timesteps == 60
     back.learn(40, progress_bar=False, reset_num_timesteps=False)  # and it can go on learning
     assert back.num_timesteps == 100
@@ -211,9 +213,10 @@ def test_a_callback_can_stop_the_training() -> None:
 
 
 def test_learning_rate_may_be_a_schedule() -> None:
-    still = learned(learning_rate=lambda left: 0.0)
-    start = make(learning_rate=0.0)
+    still = learned(learning_rate=lambda left: 1e-3 if left == 1.0 else 0.0)  # the rate of the start is never used
+    start = make()
     assert still.trainer is not None
+    assert still.config.learner.learning_rate == 1e-3
     assert tiny.same_bits(still.trainer.ensemble.members.actor, start.ensemble.members.actor)
     seen: list[float] = []
 
@@ -275,6 +278,10 @@ def test_the_authors_preset_flips_every_switch_and_still_yields_to_keywords() ->
         ({"ent_coef": "much"}, "ent_coef is 'much'"),
         ({"gradient_steps": 0}, "gradient_steps is 0"),
         ({"net_arch": (16, 0)}, "net_arch"),
+        ({"net_arch": []}, "net_arch is "),
+        ({"target_entropy": "low"}, "target_entropy is 'low'"),
+        ({"prioritised": "no"}, "prioritised is 'no', but must be of type bool"),
+        ({"run_dir": __file__}, "the run's folder .* cannot be made"),
         ({"batch_size": -1}, "batch_size is -1"),
         ({"device": "abacus"}, "device is 'abacus', but must be auto or one of cpu"),
         ({"buffer_size": 10**13}, "needs .* GB of memory"),
@@ -312,7 +319,9 @@ def test_observations_that_are_no_boxes_are_refused() -> None:
 def test_a_loss_that_is_not_finite_stops_with_a_saved_state(tmp_path: Path) -> None:
     run = tmp_path / "run"
     model = make(learning_rate=1e30, run_dir=str(run))
-    with pytest.raises(NonFiniteError, match=r"in update \d+ is not finite .* at timestep \d+.*It is in .*safetensors"):
+    with pytest.raises(
+        NonFiniteError, match=r"in update 1 is not finite .* at timestep 21.*state before it is saved in .*safetensors"
+    ):
         model.learn(60, progress_bar=False)
     assert json.loads((run / "status.json").read_text())["status"] == "failed"
     saved = SAC.load(next((run / "checkpoints").glob("*.safetensors")))
@@ -320,14 +329,79 @@ def test_a_loss_that_is_not_finite_stops_with_a_saved_state(tmp_path: Path) -> N
     assert isinstance(saved.ensemble, Ensemble)
 
 
-def test_uncertainty_takes_actions_in_the_environments_own_scale() -> None:
-    box = gym.spaces.Box(-2, 2, (1,), np.float32)
-    np.testing.assert_allclose(unscale(np.asarray([[2.0], [-1.0]]), box), [[1.0], [-0.5]])
-
-
 def test_auto_weighting_is_resolved_in_the_configuration() -> None:
     assert make().config.ensemble.weighting == "confidence"
     assert make(ensemble_size=1, net_arch=[8, 8]).config.ensemble.weighting == "none"
+
+
+def test_numbers_of_numpy_and_forms_of_stable_baselines3_are_taken() -> None:
+    model = make(ensemble_size=np.int64(2), learning_rate=np.float32(1e-3), train_freq=(4, "step"), ent_coef=0.0)
+    assert (model.config.ensemble.ensemble_size, model.config.training.train_freq) == (2, 4)
+    assert make(preset="ours").config == make().config
+
+
+class Plain(gym.Wrapper[Any, Any, Any, Any]):
+    """A wrapper as people write them: it does not record its arguments."""
+
+
+def test_a_wrapped_environment_is_learned_from_and_evaluated_in_a_given_one(caplog: pytest.LogCaptureFixture) -> None:
+    model = make(env=Plain(gym.make("Pendulum-v1")), eval_freq=20)
+    model.learn(30, progress_bar=False)
+    assert "No evaluation while training" in caplog.text
+    with pytest.raises(SunriseError, match="second environment"):
+        model.evaluate(1)
+    watched = make(env=Plain(gym.make("Pendulum-v1")), eval_freq=20, eval_env="Pendulum-v1", eval_episodes=1)
+    watched.learn(30, progress_bar=False)
+    assert watched.trainer is not None
+    assert watched.trainer.evaluated_at == 30  # the end of a training is always evaluated
+    assert len(watched.evaluate(2).returns) == 2
+
+
+def test_learning_twice_in_one_folder_goes_on_in_it(tmp_path: Path) -> None:
+    model = make(run_dir=str(tmp_path / "run"), log_freq=10)
+    model.learn(30, progress_bar=False, log_interval=None)
+    model.learn(30, progress_bar=False, log_interval=None, reset_num_timesteps=False)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["timesteps"] for row in rows] == [10, 20, 30, 40, 50, 60]
+    assert all(row["time/steps_per_s"] > 0 for row in rows)
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["timesteps"] == 60
+
+
+def test_a_start_that_is_refused_leaves_no_folder_behind(tmp_path: Path) -> None:
+    with pytest.raises(SunriseError, match="of memory"):
+        make(buffer_size=10**13, run_dir=str(tmp_path / "run")).learn(10)
+    assert not (tmp_path / "run").exists()
+
+
+class Breaks(toys.Counter):
+    """Its reset fails after a while."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        if len(self.seeds) == 3:
+            raise RuntimeError("no new episode")
+        return super().reset(seed=seed, options=options)
+
+
+def test_an_environment_that_fails_in_reset_or_evaluation_is_named() -> None:
+    with pytest.raises(SunriseError, match="raised RuntimeError in the reset at timestep 29: no new episode"):
+        make(env=Breaks(10)).learn(60, progress_bar=False)
+    watched = make(env="toy/Counter-v0", eval_env=Breaks(10))
+    with pytest.raises(SunriseError, match="raised RuntimeError in an evaluation: no new episode"):
+        watched.evaluate(10)
+    with pytest.raises(SunriseError, match="episodes is 0"):
+        watched.evaluate(0)
+
+
+def test_an_observation_or_action_that_does_not_fit_is_refused(model: SAC) -> None:
+    with pytest.raises(SunriseError, match=r"shape \(4,\)"):
+        model.predict(np.zeros(4))
+    with pytest.raises(SunriseError, match="an action of shape"):
+        model.uncertainty(np.zeros((2, 3)), np.zeros((2, 5)))
+    parts = SAC("MultiInputPolicy", "toy/Pair-v0", **TINY)
+    with pytest.raises(SunriseError, match="must have the parts goal, noise"):
+        parts.predict({"goal": np.zeros(1)})
+    with pytest.raises(SunriseError, match="one or a batch of"):
+        parts.predict({"goal": np.zeros((2, 1)), "noise": np.zeros((3, 2, 2))})
 
 
 def test_the_public_names_are_there() -> None:

@@ -134,6 +134,12 @@ def test_an_environment_that_raises_is_named_with_the_step() -> None:
         gather(source, 10)
 
 
+def test_an_environment_that_reuses_its_array_does_not_change_what_is_stored() -> None:
+    shared = SyncVectorEnv([partial(Counter, 9)] * 2, copy=False, autoreset_mode=AutoresetMode.DISABLED)
+    for t in gather(collector(shared), 8):
+        assert t["next_obs"][0] == t["obs"][0] + 1
+
+
 def test_actions_are_rescaled_to_the_bounds_and_back() -> None:
     box = gym.spaces.Box(np.asarray([-2, 0], np.float32), np.asarray([4, 10], np.float32))
     unit = np.asarray([[-1, -1], [0, 0], [1, 1], [0.5, -0.5]], np.float32)

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from sunrise.experiments.paper import (
     published,
     published_score,
 )
-from sunrise.experiments.plan import choose, configured, execute, expand, results
+from sunrise.experiments.plan import choose, configured, execute, expand, protocol, results
 from sunrise.experiments.toy import fit_cubic
 from sunrise.settings import flatten_config
 from tests.toys import Counter
@@ -116,7 +117,7 @@ def test_a_dry_run_shows_the_list_and_an_estimate_and_runs_nothing(
     main(["reproduce", name, "--dry-run"])
     shown = capsys.readouterr().out
     assert name in shown
-    assert "minutes" in shown or "seconds" in shown
+    assert name == "fig1b" or re.search(r"\d+ runs, about [\d.]+ (minutes|hours) on this machine", shown)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -129,14 +130,14 @@ def test_every_experiment_really_runs_and_writes_its_outcome(name: str, tmp_path
     experiment = EXPERIMENTS[name]
     scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)
     runs = expand(experiment, scale, tmp_path, "ours", TINY)
-    execute(runs)
+    assert execute(runs) == []
     assert all(run.done for run in runs)
     rows = results(runs)
     assert {row["arm"] for row in rows} == {arm.name for arm in experiment.arms}
     assert all(row["timesteps"] == 40 and np.isfinite(row["mean_return"]) for row in rows)
-    write_outcome(experiment, scale, rows, tmp_path, quick=True)
+    write_outcome(experiment, scale, rows, tmp_path, protocol(experiment, scale, runs, rows, "quick", "ours"))
     text = (tmp_path / "table.md").read_text()
-    assert "40 timesteps, 1 seed, 1 evaluation episodes" in text
+    assert "40 timesteps, 1 seed, 1 evaluation episodes of the noiseless ensemble, our default settings" in text
     assert "not the result" in text
     assert ("2643 ± 472" in text) == (name == "table1")
     assert np.asarray(Image.open(tmp_path / "figure.png")).std() > 10
@@ -152,7 +153,7 @@ def test_atari_runs_and_its_outcome_has_human_normalised_scores(tmp_path: Path) 
     execute(runs)
     rows = results(runs)
     assert {row["arm"] for row in rows} == {"Rainbow", "SUNRISE"}
-    write_outcome(experiment, scale, rows, tmp_path, quick=True)
+    write_outcome(experiment, scale, rows, tmp_path, protocol(experiment, scale, runs, rows, "quick", "ours"))
     text = (tmp_path / "table.md").read_text()
     assert "human-normalised" in text
     assert "|30.2|" in text
@@ -169,6 +170,27 @@ def test_finished_runs_are_kept_and_unfinished_ones_are_run_again(tmp_path: Path
     after = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
     assert after[0] == before[0]
     assert after[1] > before[1]
+    other = expand(experiment, scale, tmp_path, "ours", {**TINY, "batch_size": 9})
+    with pytest.raises(SunriseError, match=r"finished run with batch_size = 8, not 9: choose another --out"):
+        execute(other)
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    experiment = dataclasses.replace(EXPERIMENTS["fig3d"], arms=EXPERIMENTS["fig3d"].arms[:2])
+    scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)
+    bad, good = expand(experiment, scale, tmp_path, "ours", TINY)
+    bad = bad._replace(settings={**bad.settings, "learning_rate": 1e30})
+    assert execute([bad, good]) == ["[1/2] N = 1 on sunrise/Hopper-v0, seed 1"]
+    assert {row["arm"] for row in results([bad, good])} == {"N = 2"}
+
+
+def test_the_authors_settings_keep_five_updates_a_step() -> None:
+    experiment, scale = choose("fig3c", "paper", 1, ())
+    runs = expand(experiment, scale, Path("nowhere"), "authors", {})
+    rounds = {run.arm.name: (s.train_freq, s.gradient_steps) for run in runs for s in [configured(run).training]}
+    assert rounds["SUNRISE"] == (1000, 1000)
+    assert rounds["SAC, 256 units, 5 updates"] == (1000, 5000)
+    assert configured(runs[0]).run.eval_steps == 1000
 
 
 def test_wrong_names_are_refused_with_the_nearest() -> None:

@@ -17,11 +17,11 @@ from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowSettings, RainbowState, adam_step, project, rainbow, rainbow_numbers
 from sunrise.learners.rainbow_network import (
+    Convolutions,
     NoisyLinear,
     linear,
     perturb,
     signed_root,
-    strided_convolution,
 )
 from sunrise.networks import Linear
 from sunrise.types import Batch, Learner, Sample
@@ -44,13 +44,20 @@ def double() -> Iterator[None]:
 
 def learner(space: gym.Space[Any] = STATES, **changes: Any) -> Learner:
     """One agent's functions, each compiled on its own."""
-    return compiled(space is FRAMES, tuple({**TINY, **changes}.items())) if space in (STATES, FRAMES) else make(space)
+    return compiled(space is FRAMES, jnp.result_type(float) == jnp.float64, tuple({**TINY, **changes}.items()))
 
 
 @cache
-def compiled(frames: bool, changes: tuple[tuple[str, Any], ...]) -> Learner:
+def compiled(frames: bool, double: bool, changes: tuple[tuple[str, Any], ...]) -> Learner:
     one = make(FRAMES if frames else STATES, **dict(changes))
-    return Learner(*(jax.jit(function) for function in one[:6]), one.metrics, one.actions)
+    return one._replace(
+        init=jax.jit(one.init),
+        propose=jax.jit(one.propose),
+        judge=jax.jit(one.judge),
+        bellman=jax.jit(one.bellman),
+        judge_next=jax.jit(one.judge_next),
+        learn=jax.jit(one.learn),
+    )
 
 
 def make(space: gym.Space[Any], **changes: Any) -> Learner:
@@ -160,25 +167,30 @@ def test_noise_is_factorised_and_its_first_deviations_are_those_of_the_paper() -
         np.testing.assert_allclose(noise / noise[:1], np.broadcast_to(noise[:, :1] / noise[0, 0], (i, o)), rtol=5e-3)
 
 
-def test_a_convolution_as_a_matrix_product_is_the_convolution(double: None) -> None:
-    layer = linear(KEY, 25 * 3, 4)
-    x = jax.random.normal(KEY, (2, 12, 16, 3))
+@pytest.mark.parametrize("size", [(25, 54), (84, 84)])
+def test_convolutions_as_matrix_products_are_convolutions(double: None, size: tuple[int, int]) -> None:
+    """In value and in gradient, also where the picture is not a multiple of 25."""
+    layers = Convolutions((linear(KEY, 25 * 3, 4), linear(jax.random.key(1), 25 * 4, 6)))
+    frames = jnp.asarray(np.random.default_rng(0).integers(0, 256, (2, 3, *size), np.uint8))
 
-    def ours(layer: Linear, x: Any) -> Any:
-        return strided_convolution(layer, x)
+    def ours(network: Convolutions) -> Any:
+        return network(frames)
 
-    def theirs(layer: Linear, x: Any) -> Any:
-        kernel = layer.weight.reshape(5, 5, 3, 4)
-        out = jax.lax.conv_general_dilated(x, kernel, (5, 5), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        return out + layer.bias
+    def theirs(network: Convolutions) -> Any:
+        x = jnp.moveaxis(frames, 1, 3).astype(float) / 255
+        for layer, channels in zip(network.layers, (3, 4), strict=True):
+            kernel = layer.weight.reshape(5, 5, channels, -1)
+            x = jax.lax.conv_general_dilated(x, kernel, (5, 5), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = jnp.maximum(x + layer.bias, 0)
+        return x.reshape(len(frames), -1)
 
-    assert ours(layer, x).shape == (2, 2, 3, 4)
-    tiny.assert_trees_close(ours(layer, x), theirs(layer, x), 1e-12)
-    gradients = [
-        jax.jit(jax.grad(lambda layer, x, f=f: jnp.sum(jnp.sin(f(layer, x))), argnums=(0, 1)))(layer, x)
-        for f in (ours, theirs)
-    ]
-    tiny.assert_trees_close(gradients[0], gradients[1], 1e-12)
+    def loss(network: Convolutions, f: Any) -> Any:
+        return jnp.sum(jnp.sin(f(network)))
+
+    assert ours(layers).shape == (2, 6 * (size[0] // 25) * (size[1] // 25))
+    tiny.assert_trees_close(ours(layers), theirs(layers), 1e-12)
+    gradient = jax.jit(jax.grad(loss), static_argnums=1)
+    tiny.assert_trees_close(gradient(layers, ours), gradient(layers, theirs), 1e-12)
 
 
 def test_the_dueling_mean_over_actions_is_the_value_stream() -> None:
@@ -224,7 +236,7 @@ def test_our_adam_is_adam(double: None) -> None:
 )
 def test_observations_that_are_neither_states_nor_frames_are_refused(space: gym.Space[Any]) -> None:
     with pytest.raises(SunriseError, match=r"frames on axis 0|Rainbow takes"):
-        learner(space)
+        make(space)
 
 
 @pytest.mark.parametrize("changes", [{"net_arch": ()}, {"n_atoms": 1}])
@@ -292,13 +304,20 @@ def test_loss_and_error_by_hand(double: None) -> None:
 def test_long_gradients_are_scaled_to_the_bound(double: None) -> None:
     """Adam's first memory after one step is a tenth of the gradient it was given."""
     rows = jax.tree.map(jnp.asarray, batch(np.random.default_rng(2), np.float64))
+    own = RainbowSettings(**TINY)
+    state, ones = learner().init(KEY), jnp.ones(tiny.ROWS)
+    backup = learner().bellman(state, rows, ones, KEY)
+
+    @jax.jit
+    def bounded(bound: Any) -> Any:
+        one = rainbow(STATES, ACTIONS, own, rainbow_numbers(own)._replace(max_grad_norm=bound))
+        return one.learn(state, rows, ones, backup, ones, jnp.asarray(0), KEY)
+
     for bound in (0.0, 1e-3, 1e3):
-        one = learner(max_grad_norm=bound)
-        new, info = learn_once(one, one.init(KEY), rows)
-        given_norm = 10 * float(optax.tree.norm(new.first))
+        new, info = bounded(bound)
         norm = float(info.metrics["gradient_norm"])
         assert norm > 1e-3
-        assert given_norm == pytest.approx(1e-3 if bound == 1e-3 else norm)
+        assert 10 * float(optax.tree.norm(new.first)) == pytest.approx(1e-3 if bound == 1e-3 else norm)
 
 
 def test_the_target_network_is_copied_at_the_interval_and_else_stays() -> None:

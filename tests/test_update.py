@@ -19,6 +19,15 @@ from tests.plain import KEY, PlainDisCor, PlainSAC, PlainTD3, member
 N = 3
 
 
+AUTHORS: dict[str, Any] = {
+    "init": "rlkit",
+    "target_init": "random",
+    "loss_normaliser": "mask",
+    "weight_action": "fresh",
+    "alpha_in_target": "after",
+}
+
+
 @pytest.fixture
 def double() -> Iterator[None]:
     """In single precision Adam turns a difference of 1e-8 into a full step."""
@@ -32,17 +41,17 @@ def numpy_weight(votes: np.ndarray, temperature: float) -> np.ndarray:
 
 
 @cache
-def single_agent(algo: str) -> Learner:
+def single_agent(algo: str, authors: bool) -> Learner:
     """One agent's functions, each compiled on its own."""
-    config = with_settings(algorithm(algo).defaults, {"net_arch": (6, 6)})
+    config = with_settings(algorithm(algo).defaults, {"net_arch": (6, 6), **(AUTHORS if authors else {})})
     parts = algorithm(algo).fit(config, *tiny.spaces())
     one = parts.make_learner(parts.numbers)
     return one._replace(bellman=jax.jit(one.bellman), judge_next=jax.jit(one.judge_next), learn=jax.jit(one.learn))
 
 
-def loop_update(states: list[Any], sample: Sample, step: int, algo: str, votes_by: str) -> list[Any]:
+def loop_update(states: list[Any], sample: Sample, step: int, algo: str, votes_by: str, authors: bool) -> list[Any]:
     """The oracle: N separate agents, one after the other; only the weight sees all of them."""
-    one = single_agent(algo)
+    one = single_agent(algo, authors)
     sample = jax.tree.map(jnp.asarray, sample)
     keys = [jax.random.fold_in(jax.random.fold_in(KEY, step), i) for i in range(len(states))]
     masks = [jnp.asarray(sample.mask[:, i], float) for i in range(len(states))]
@@ -62,27 +71,21 @@ def loop_update(states: list[Any], sample: Sample, step: int, algo: str, votes_b
 
 
 @pytest.mark.parametrize("weight_votes", ["own", "shared"])
-@pytest.mark.parametrize("algo", ["sac", "td3", "discor"])
+@pytest.mark.parametrize("algo", ["sac", "authors", "td3", "discor"])
 def test_the_vectorised_update_equals_a_loop_over_agents(double: None, algo: str, weight_votes: str) -> None:
-    functions, numbers, ensemble, tally = tiny.ensemble(algo, ensemble_size=N, weight_votes=weight_votes)
+    authors = algo == "authors"
+    algo = "sac" if authors else algo
+    switches = AUTHORS if authors else {}
+    functions, numbers, ensemble, tally = tiny.ensemble(algo, ensemble_size=N, weight_votes=weight_votes, **switches)
     rng = np.random.default_rng(0)
     states = [member(ensemble.members, i) for i in range(N)]
     for step in range(20):
         sample = tiny.sample(rng, N, dtype=np.float64)
-        states = loop_update(states, sample, step, algo, weight_votes)
+        states = loop_update(states, sample, step, algo, weight_votes, authors)
         ensemble, tally, report = functions.update(ensemble, tally, sample, KEY, numbers)
         assert bool(report.finite)
     for i in range(N):
         tiny.assert_trees_close(member(ensemble.members, i), states[i], 1e-9)
-
-
-AUTHORS: dict[str, Any] = {
-    "init": "rlkit",
-    "target_init": "random",
-    "loss_normaliser": "mask",
-    "weight_action": "fresh",
-    "alpha_in_target": "after",
-}
 
 
 @pytest.mark.parametrize("switches", [{}, AUTHORS], ids=["ours", "authors"])
@@ -191,6 +194,17 @@ def test_members_meet_only_in_the_weight(three: Any) -> None:
     assert tiny.same_bits(member_0(ensemble, 0.0), member_0(moved, 0.0))
     assert not tiny.same_bits(member_0(ensemble, 20.0).critics, member_0(moved, 20.0).critics)
     assert tiny.same_bits(member_0(ensemble, 20.0).log_alpha, member_0(moved, 20.0).log_alpha)  # never weighted
+
+
+def test_a_fresh_sample_for_the_weight_is_another_action_than_the_backups() -> None:
+    """The same votes would make the same weight."""
+    weights = []
+    for action in ("backup", "fresh"):
+        functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=N, weight_action=action)
+        sample = tiny.sample(np.random.default_rng(9), N)
+        _, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+        weights.append(float(tally.sums["disagreement_mean"]))
+    assert weights[0] != weights[1]
 
 
 def test_random_weights_are_uniform_between_a_half_and_one_for_all_members_alike() -> None:

@@ -1,6 +1,7 @@
 """The command line. Each command is a function; what it needs is imported when it is called."""
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -91,10 +92,10 @@ def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
     from sunrise.agents import AGENTS
     from sunrise.algorithms import ALGORITHMS
-    from sunrise.console import console
+    from sunrise.console import say
     from sunrise.settings import Config, flatten_config, with_settings
 
-    name = _word(arguments, ALGORITHMS, "sunrise train", "algorithm")
+    name = _word(arguments, AGENTS, "sunrise train", "algorithm")
     known = ALGORITHMS[name]
     prog, rest = f"sunrise train {name}", list(arguments[1:])
     asked = [a for a in rest if a not in ("-h", "--help")]
@@ -123,14 +124,14 @@ def train(arguments: Sequence[str]) -> None:
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
     total = settings["total_env_steps"] // model.action_repeat or total
-    console.print(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
+    say(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
     try:
         model.learn(total, log_interval=None)
     except KeyboardInterrupt:
-        console.print(f"\nStopped at timestep {model.num_timesteps:,}; the agents are saved in {settings['run_dir']}.")
-        console.print(f"Look at them: sunrise evaluate {settings['run_dir']}")
+        say(f"\nStopped at timestep {model.num_timesteps:,}; the agents are saved in {settings['run_dir']}.")
+        say(f"Look at them: sunrise evaluate {settings['run_dir']}")
         raise SystemExit(130) from None
-    console.print(f"Finished. Next: sunrise evaluate {settings['run_dir']}")
+    say(f"Finished. Next: sunrise evaluate {settings['run_dir']}")
 
 
 def evaluate(arguments: Sequence[str]) -> None:
@@ -156,11 +157,17 @@ def reproduce(arguments: Sequence[str]) -> None:
         if options.dry_run:
             print("fig1b: one toy regression, about 20 seconds")
             return
+        if options.envs or options.games or options.seeds or options.total_timesteps:
+            raise SunriseError(
+                "fig1b is one toy regression: it takes no --envs, --games, --seeds or --total-timesteps."
+            )
         fit = fit_cubic()
         draw_cubic(fit, out / "figure.png")
         inside, outside = fit.spread_inside, fit.spread_outside
         print(f"mean spread: {inside:.2f} where there are points, {outside:.2f} where there are none")
         print(f"Written: {out}/figure.png")
+        if outside <= inside:
+            raise SunriseError("the spread is not larger where there are no points: the ensemble failed its check.")
         return
     from sunrise.experiments.plan import reproduce_experiment
 
@@ -218,6 +225,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         print(__version__)
         return
+    log = logging.getLogger("sunrise")
+    log.setLevel(logging.INFO)
+    log.handlers = [logging.StreamHandler()]  # its plain text, on stderr
     try:
         name = _word(arguments, COMMANDS, "sunrise", "command")
         COMMANDS[name](arguments[1:])
@@ -233,7 +243,7 @@ def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"usage: {prog} {what.upper()} ...\n\n{what}s:", file=sys.stdout)
         for name, entry in known.items():
-            print(f"  {name:<12}{(entry.__doc__ or '').strip() if callable(entry) else ''}")
+            print(f"  {name:<12}{(entry.__doc__ or '').strip()}")
         print(f"\n`{prog} {what.upper()} --help` shows its flags.")
         raise SystemExit(0 if arguments else 2)
     if arguments[0] not in known:

@@ -45,15 +45,17 @@ class Collector:
         self.length: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.resetting: Bool[np.ndarray, "E"] = np.zeros(self.count, bool)
         """Environments that spend their next step on resetting themselves."""
-        self.obs = self._checked(self._reset(), "the first observation", 0)
+        self.timesteps = 0
+        self.obs = self._checked(self._reset(), "the first observation")
 
     def step(self, action: np.ndarray, kept_action: np.ndarray, timesteps: int) -> Collected:
         """Act in every environment; `kept_action` is what the transition remembers."""
+        self.timesteps = timesteps
         try:
             raw, reward, terminated, truncated, info = self.env.step(action)
         except Exception as error:
-            raise EnvironmentFailedError(timesteps, error) from error
-        next_obs = self._checked(raw, "an observation", timesteps)
+            raise EnvironmentFailedError(f"at timestep {timesteps:,}", error) from error
+        next_obs = self._checked(raw, "an observation")
         reward = np.asarray(reward, np.float32)
         if not np.isfinite(reward).all():
             raise NonFiniteError("a reward", timesteps, "Look at the environment's reward.")
@@ -85,11 +87,14 @@ class Collector:
             return next_obs
         mask = np.zeros(self.count, bool)
         mask[ended] = True
-        return self._checked(self._reset({"reset_mask": mask}), "the first observation of an episode", 0)
+        return self._checked(self._reset({"reset_mask": mask}), "the first observation of an episode")
 
     def _reset(self, options: dict[str, Any] | None = None) -> Observation:
         seeds: Any = [episode_seed(self.seed, "episodes", e, int(self.episode[e])) for e in range(self.count)]
-        return self.env.reset(seed=seeds, options=options)[0]
+        try:
+            return self.env.reset(seed=seeds, options=options)[0]
+        except Exception as error:
+            raise EnvironmentFailedError(f"in the reset at timestep {self.timesteps:,}", error) from error
 
     def _last_observation(self, next_obs: Observation, done: np.ndarray, info: dict[str, Any]) -> Observation:
         """The true last observation of an episode, also where the environment has already begun the next."""
@@ -101,9 +106,10 @@ class Collector:
             jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
         return last
 
-    def _checked(self, raw: Observation, name: str, timesteps: int) -> Observation:
-        obs = as_stored(raw)
+    def _checked(self, raw: Observation, name: str) -> Observation:
+        """A copy in the precision that is kept: an environment may write to its own array again."""
+        obs = jax.tree.map(np.copy, as_stored(raw))
         for leaf in jax.tree.leaves(obs):
             if not np.isfinite(leaf).all():
-                raise NonFiniteError(name, timesteps, "Look at the environment's observations.")
+                raise NonFiniteError(name, self.timesteps, "Look at the environment's observations.")
         return obs

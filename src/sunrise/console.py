@@ -12,6 +12,11 @@ from sunrise.train import Trainer
 console = Console(stderr=True, highlight=False)
 
 
+def say(text: str) -> None:
+    """A line as it is: no markup, and no wrapping that would break a path to copy."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
 class ProgressLine:
     """Steps, steps a second, time left, the last return and the last evaluation."""
 
@@ -59,14 +64,14 @@ class ProgressLine:
         """Without a terminal: a line for each row of metrics."""
         if self.enabled and not self.live:
             left = (self.total - row["timesteps"]) / max(row["time/steps_per_s"], 1e-9)
-            console.print(
+            say(
                 f"{row['timesteps']:>9,}/{self.total:,}  {row['time/steps_per_s']:.0f} steps/s  "
                 f"{left / 60:.1f} min left  return {_number(row.get('rollout/return_mean'))}"
             )
 
     def evaluation(self, timesteps: int, result: Evaluation) -> None:
         if self.enabled and not self.live:
-            console.print(
+            say(
                 f"{timesteps:>9,}  evaluation: mean return {_number(result.mean)} ± {_number(result.std)} "
                 f"over {len(result.returns)} episodes"
             )

@@ -19,12 +19,8 @@ class NonFiniteError(SunriseError):
 class EnvironmentFailedError(SunriseError):
     """An environment raised an exception."""
 
-    def __init__(self, timesteps: int, cause: BaseException) -> None:
-        self.timesteps = timesteps
-        super().__init__(
-            f"the environment raised {type(cause).__name__} at timestep {timesteps:,}: {cause}. "
-            "What was logged until then is on disk."
-        )
+    def __init__(self, where: str, cause: BaseException) -> None:
+        super().__init__(f"the environment raised {type(cause).__name__} {where}: {cause}")
 
 
 def near(word: str, known: Iterable[str], count: int = 5) -> str:

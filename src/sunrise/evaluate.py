@@ -7,12 +7,18 @@ import jax
 import numpy as np
 
 from sunrise.envs.make import AnyEnv
-from sunrise.randomness import episode_seed
+from sunrise.errors import EnvironmentFailedError, SunriseError
+from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
-from sunrise.types import Observation
+from sunrise.settings import RunSettings
+from sunrise.types import Observation, State
 
 Policy = Callable[[Observation], np.ndarray]
 """obs[E] -> the environment's action[E], without noise."""
+
+
+SIDE_BY_SIDE = 10
+"""Episodes of an evaluation that run in step."""
 
 
 class Evaluation(NamedTuple):
@@ -74,3 +80,50 @@ def evaluate_steps(policy: Policy, env: AnyEnv, steps: int, seed: int) -> Evalua
             returns.append(total)
             lengths.append(length)
     return Evaluation(returns, lengths)
+
+
+class Evaluator:
+    """Evaluation in environments of its own, made when they are first needed: by episodes, or by steps.
+
+    A single agent may take a random action now and then (`epsilon`), as some protocols ask; an ensemble does not.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], AnyEnv],
+        policy: Callable[[State, Observation], np.ndarray],
+        stray: Callable[[np.random.Generator, int], np.ndarray],
+        run: RunSettings,
+        epsilon: float,
+    ) -> None:
+        self.make, self.policy, self.stray, self.run, self.epsilon = make, policy, stray, run, epsilon
+        self.envs: list[AnyEnv] = []
+
+    def __call__(self, members: State, episodes: int | None = None, seed: int | None = None) -> Evaluation:
+        """The returns of `episodes`, or by the protocol of the run."""
+        seed = self.run.seed if seed is None else seed
+        rng = generator(seed, "evaluation")
+
+        def policy(obs: Observation) -> np.ndarray:
+            action = np.array(self.policy(members, obs))
+            astray = rng.random(len(action)) < self.epsilon
+            action[astray] = self.stray(rng, int(astray.sum()))
+            return action
+
+        by_steps = episodes is None and self.run.eval_steps > 0
+        count = episodes or self.run.eval_episodes
+        wanted = 1 if by_steps else min(count, SIDE_BY_SIDE)
+        try:
+            self.envs += [self.make() for _ in range(wanted - len(self.envs))]
+            if by_steps:
+                return evaluate_steps(policy, self.envs[0], self.run.eval_steps, seed)
+            return evaluate_episodes(policy, self.envs[:wanted], count, seed)
+        except SunriseError:
+            raise
+        except Exception as error:
+            raise EnvironmentFailedError("in an evaluation", error) from error
+
+    def close(self) -> None:
+        for env in self.envs:
+            env.close()
+        self.envs = []

@@ -1,11 +1,13 @@
 """How much memory there is, and a clear error before a buffer that would not fit."""
 
+import logging
 import os
 from pathlib import Path
 
 from sunrise.errors import SunriseError
 
 GIGABYTE = 1e9
+log = logging.getLogger("sunrise")
 
 
 def available() -> int:
@@ -24,8 +26,9 @@ def available() -> int:
 
 
 def require(needed: int, what: str, remedy: str) -> None:
-    """Refuse what cannot fit."""
+    """State how much is about to be taken, and refuse what cannot fit."""
     free = available()
+    log.info("%s: %.2f GB when full", what, needed / GIGABYTE)
     if needed > free:
         raise SunriseError(
             f"{what} needs {needed / GIGABYTE:.2f} GB of memory, but {free / GIGABYTE:.2f} GB is available: {remedy}."

@@ -96,7 +96,10 @@ class RunFolder:
         """Make the folder; one that already holds a run is refused."""
         if (self.path / "config.json").exists():
             raise SunriseError(f"{self.path} already holds a run: choose another --run-dir, or remove it.")
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SunriseError(f"the run's folder {self.path} cannot be made: {error.strerror}.") from None
         config = {
             "algo": algo,
             "settings": dict(settings),
@@ -165,3 +168,4 @@ class RunFolder:
     def close(self) -> None:
         if self._scalars is not None:
             self._scalars.close()
+            self._scalars = None

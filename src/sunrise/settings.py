@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
+
 from sunrise.ensemble import EnsembleSettings, resolve_weighting
 from sunrise.errors import SunriseError, near
 
@@ -173,10 +175,19 @@ def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
     return dataclasses.replace(group, **own)
 
 
+def plain(value: Any) -> Any:
+    """A value as settings keep it: tuples for lists, Python's numbers for NumPy's, `(4, "step")` as 4."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return value[0] if len(value) == 2 and value[1] == "step" else tuple(value)
+    return value
+
+
 def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     """`config` with settings changed by name; a misspelt one is refused with the nearest right one."""
     known = flatten_config(config)
-    changes = {name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()}
+    changes = {name: plain(value) for name, value in changes.items()}
     for name in changes:
         if name not in known:
             raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1)}")
@@ -197,8 +208,8 @@ def check_kinds(group: Any) -> None:
                 raise SunriseError(
                     f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}"
                 )
-        wanted = {int: int, float: int | float, str: str}.get(kind)
-        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
+        wanted = {int: int, float: int | float, str: str, bool: bool}.get(kind)
+        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool) != (kind is bool)):
             raise SunriseError(f"{name} is {value!r}, but must be of type {kind.__name__}.")
 
 
@@ -220,6 +231,7 @@ def check(config: Config[L]) -> Config[L]:
         raise SunriseError("gradient_steps is 0, but must be at least 1, or -1 for as many as transitions.")
     if config.ensemble.bootstrap_prob == 0:
         raise SunriseError("bootstrap_prob is 0, but must be above 0: no member would see a transition.")
-    if not all(isinstance(width, int) and width > 0 for width in settings.get("net_arch", ())):
-        raise SunriseError(f"net_arch is {settings['net_arch']}, but every layer must have at least 1 unit.")
+    widths = settings.get("net_arch", (1,))
+    if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
+        raise SunriseError(f"net_arch is {widths}, but must be one or more layers of at least 1 unit.")
     return config

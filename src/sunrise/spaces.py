@@ -1,11 +1,14 @@
-"""Observation and action spaces as JSON, so that a saved model knows what it takes."""
+"""Observation and action spaces: as JSON, so that a saved model knows what it takes, and against what it is given."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from sunrise.errors import SunriseError
+from sunrise.replay.uniform import as_stored
+from sunrise.types import Observation
 
 
 def describe(space: gym.Space[Any]) -> dict[str, Any]:
@@ -47,3 +50,35 @@ def restore(text: dict[str, Any]) -> gym.Space[Any]:
         return gym.spaces.Box(low, high, dtype=dtype.type)
     except (KeyError, TypeError, ValueError) as error:
         raise SunriseError(f"this is no description of a space: {error}") from None
+
+
+def batched(observation: Observation, space: gym.Space[Any]) -> tuple[Observation, bool]:
+    """An observation with a batch axis, and whether it had none; one that does not fit the space is refused."""
+    parts = space.spaces if isinstance(space, gym.spaces.Dict) else {"": space}
+    given = observation if isinstance(space, gym.spaces.Dict) else {"": observation}
+    if not isinstance(given, Mapping) or given.keys() != parts.keys():
+        raise SunriseError(f"an observation must have the parts {', '.join(parts)}.")
+    obs = as_stored({name: given[name] for name in parts})
+    shapes = [(obs[name].shape, part.shape) for name, part in parts.items()]
+    single = all(shape == wanted for shape, wanted in shapes)
+    rows = {shape[:1] for shape, _ in shapes}
+    if not single and not (len(rows) == 1 and all(shape and shape[1:] == wanted for shape, wanted in shapes)):
+        found = ", ".join(str(shape) for shape, _ in shapes)
+        raise SunriseError(f"an observation has shape {found}, but one or a batch of {space} was expected.")
+    if single:
+        obs = {name: leaf[None] for name, leaf in obs.items()}
+    return (obs if isinstance(space, gym.spaces.Dict) else obs[""]), single
+
+
+def check_same(ours: gym.Space[Any], theirs: gym.Space[Any], what: str) -> None:
+    """Another environment must observe and do the same: shapes, kinds and names; for actions the bounds too."""
+    same = ours == theirs if what == "actions" else _without_bounds(ours) == _without_bounds(theirs)
+    if not same:
+        raise SunriseError(f"the environment's {what} are {theirs}, but this model's are {ours}.")
+
+
+def _without_bounds(space: gym.Space[Any]) -> Any:
+    """Shapes and kinds of a space without its bounds."""
+    if isinstance(space, gym.spaces.Dict):
+        return {name: _without_bounds(part) for name, part in space.spaces.items()}
+    return type(space), space.shape, space.dtype

@@ -69,3 +69,9 @@ def load_tree(path: Path, like: Any) -> Any:
         if arrays[name].shape != leaf.shape or arrays[name].dtype != leaf.dtype:
             raise SunriseError(f"{path} does not fit: {name} is {arrays[name].shape}, {leaf.shape} was expected.")
     return jax.tree.unflatten(jax.tree.structure(like), [jax.numpy.array(arrays[name]) for name in wanted])
+
+
+def with_suffix(path: str | Path) -> Path:
+    """`hopper` is `hopper.safetensors`."""
+    path = Path(path)
+    return path if path.suffix == ".safetensors" else path.with_name(path.name + ".safetensors")

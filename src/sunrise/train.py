@@ -10,7 +10,7 @@ import numpy as np
 
 from sunrise.collect import Collector
 from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask
-from sunrise.envs.make import rescale, uniform_actions
+from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import NonFiniteError
 from sunrise.evaluate import Evaluation
 from sunrise.randomness import generator, root_key
@@ -27,6 +27,15 @@ class Watchers(NamedTuple):
     on_save: Callable[["Trainer"], object] | None = None
 
 
+class Pending(NamedTuple):
+    """An update whose outcome has not been looked at yet."""
+
+    report: Report
+    sample: Sample
+    numbers: Any
+    timesteps: int
+
+
 class Trainer:
     """What a run carries from step to step, and the loop that moves it."""
 
@@ -39,14 +48,13 @@ class Trainer:
         tally: Tally,
         collector: Collector,
         replay: Replay,
-        watchers: Watchers,
         learning_rate: Callable[[float], float] | None = None,
         action_repeat: int = 1,
     ) -> None:
         seed = config.run.seed
         self.config, self.sunrise, self.numbers = config, sunrise, numbers
         self.ensemble, self.tally = ensemble, tally
-        self.collector, self.replay, self.watchers = collector, replay, watchers
+        self.collector, self.replay, self.watchers = collector, replay, Watchers()
         self.learning_rate, self.action_repeat = learning_rate, action_repeat
         self.action_space: gym.Space[Any] = collector.env.single_action_space
         self.explore_key, self.update_key = root_key(seed, "explore"), root_key(seed, "update")
@@ -60,15 +68,15 @@ class Trainer:
         self.finished: list[Episode] = []
         self.last_evaluation: Evaluation | None = None
         self.last_return: float | None = None
-        self.last_sample: Sample | None = None
-        self._report: Report | None = None
-        self._clock = (time.perf_counter(), 0, 0)
-        self._start = time.perf_counter()
+        self.evaluated_at = -1
+        self._pending: Pending | None = None
 
     def start_from(self, timesteps: int) -> None:
         """Count timesteps from here, and log, evaluate and save at multiples of their intervals."""
         run = self.config.run
         self.timesteps = timesteps
+        self._start = time.perf_counter()
+        self._clock = (self._start, timesteps, self.updates)
         intervals = (run.log_freq, run.eval_freq, run.save_freq)
         self.next_log, self.next_eval, self.next_save = (
             every * (timesteps // max(every, 1) + 1) for every in intervals
@@ -78,7 +86,7 @@ class Trainer:
         """Train until `until` timesteps, yielding after each step of the environments."""
         while self.timesteps < until:
             action = self.act()
-            collected = self.collector.step(self.to_env(action), action, self.timesteps)
+            collected = self.collector.step(to_env(action, self.action_space), action, self.timesteps)
             rows = len(collected.batch.reward)
             ensemble = self.config.ensemble
             force = ensemble.empty_masks == "forced"
@@ -108,10 +116,6 @@ class Trainer:
         self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)[: self.chosen.size]
         return np.asarray(choice.action)
 
-    def to_env(self, action: np.ndarray) -> np.ndarray:
-        """An action in the form the environment takes."""
-        return rescale(action, self.action_space) if isinstance(self.action_space, gym.spaces.Box) else action
-
     def learn(self, rows: int, until: int) -> None:
         """The updates that are due: `gradient_steps` after every `train_freq` steps."""
         training = self.config.training
@@ -130,24 +134,25 @@ class Trainer:
         for _ in range(due):
             sample, index = self.replay.sample(training.batch_size, self.timesteps)
             self.check_finite()
-            self.last_sample = sample
-            self.ensemble, self.tally, self._report = self.sunrise.update(
+            self.ensemble, self.tally, report = self.sunrise.update(
                 self.ensemble, self.tally, sample, self.update_key, self.numbers
             )
+            self._pending = Pending(report, sample, self.numbers, self.timesteps)
             if self.replay.prioritised:
-                self.replay.reprioritise(index, np.asarray(self._report.priority))
+                self.replay.reprioritise(index, np.asarray(report.priority))
         self.updates += due
 
     def check_finite(self) -> None:
         """Stop at an update that was refused; the ensemble is still the one before it."""
-        report, self._report = self._report, None
-        if report is None or self.last_sample is None or bool(report.finite):
+        pending, self._pending = self._pending, None
+        if pending is None or bool(pending.report.finite):
             return
-        faults = self.sunrise.faults(self.ensemble, self.last_sample, self.update_key, self.numbers)
+        faults = self.sunrise.faults(self.ensemble, pending.sample, self.update_key, pending.numbers)
+        name = faults[0] if faults else "a value"
         raise NonFiniteError(
-            f"{faults[0]} in update {int(self.ensemble.step) + 1:,}",
-            self.timesteps,
-            "The state before that update was saved; a smaller learning_rate often helps.",
+            f"{name} in update {int(self.ensemble.step) + 1:,}",
+            pending.timesteps,
+            "The update was refused; a smaller learning_rate often helps.",
         )
 
     def count(self, episodes: list[Episode]) -> None:
@@ -174,8 +179,16 @@ class Trainer:
         if self.watchers.evaluate is None:
             return
         self.last_evaluation = self.watchers.evaluate(self.ensemble.members)
+        self.evaluated_at = self.timesteps
         if self.watchers.on_evaluation is not None:
             self.watchers.on_evaluation(self.timesteps, self.last_evaluation)
+
+    def finish(self) -> None:
+        """The last row and the last evaluation, where they have not just been made."""
+        if self.finished or int(self.tally.updates):
+            self.log()
+        if self.config.run.eval_freq and self.evaluated_at != self.timesteps:
+            self.evaluate()
 
     def save(self) -> None:
         self.check_finite()

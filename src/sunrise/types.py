@@ -90,7 +90,7 @@ class Backup(NamedTuple):
 
     target: Float[Array, "B *atoms"]
     action: Shaped[Array, "B *A"]
-    """The next action the target was computed with."""
+    """The next action that `votes` judge: the target's own, unless the learner draws another for the weight."""
     votes: Float[Array, "K B"]
     """This agent's target critics at its own next action."""
 

@@ -34,7 +34,7 @@ def load_run(path: Path) -> Agent:
     """The agents of a run's last checkpoint, with its environment."""
     folder = RunFolder(path)
     config = folder.config()
-    files = sorted(folder.checkpoints.glob("step-*.safetensors"))
+    files = sorted(folder.checkpoints.glob("step-*.safetensors"), key=lambda file: file.stat().st_mtime_ns)
     if not files:
         raise SunriseError(f"{path} has no checkpoint yet.")
     return AGENTS[config["algo"]].load(files[-1], env=config["settings"]["env_id"])

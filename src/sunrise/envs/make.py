@@ -42,17 +42,15 @@ def factory(env: str | AnyEnv, training: bool = True, **options: Any) -> Callabl
     """How to make another environment like `env`, also in another process; None where there is no way to know."""
     if isinstance(env, str):
         return partial(make_env, env if env.startswith("ALE/") else find_spec(env), training, **options)
-    return None if env.spec is None else partial(make_env, env.spec, training)
+    spec = env.spec
+    if spec is None or any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
+        return None  # a wrapper that does not record its arguments cannot be made again
+    return partial(make_env, spec, training, **({"render_mode": None} if "render_mode" in spec.kwargs else {}))
 
 
-def action_repeat(make: Callable[[], AnyEnv] | None) -> int:
+def action_repeat(env: AnyEnv) -> int:
     """Simulator steps in one timestep: the action repeat or frame skip of our own environments, else 1."""
-    if make is None:
-        return 1
-    env = make()
-    repeat = int(env.get_wrapper_attr("action_repeat")) if env.has_wrapper_attr("action_repeat") else 1
-    env.close()
-    return repeat
+    return int(env.get_wrapper_attr("action_repeat")) if env.has_wrapper_attr("action_repeat") else 1
 
 
 def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
@@ -118,6 +116,11 @@ def rescale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
     low, high = space.low, space.high
     unit = action.reshape(action.shape[0], *space.shape)
     return np.clip(low + (unit + 1) * 0.5 * (high - low), low, high).astype(space.dtype)
+
+
+def to_env(action: np.ndarray, space: gym.Space[Any]) -> np.ndarray:
+    """Actions as replay keeps them, in the form the environment takes."""
+    return rescale(action, space) if isinstance(space, gym.spaces.Box) else action
 
 
 def unscale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:

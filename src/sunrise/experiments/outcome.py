@@ -32,45 +32,27 @@ def spread(values: Sequence[float]) -> str:
     return f"{np.mean(values):.0f}{deviation}"
 
 
-def protocol(experiment: Experiment, scale: Scale, rows: Rows, quick: bool) -> str:
-    """What was run, in one paragraph."""
-    steps = int(max((r["timesteps"] for r in rows), default=0))
-    text = (
-        f"{experiment.title}. Ours: {steps:,} timesteps, {scale.seeds} seed{'s' * (scale.seeds > 1)}, "
-        f"{scale.eval_episodes} evaluation episodes of the noiseless ensemble; ± is the standard deviation over seeds. "
-    )
-    if quick:
-        text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
-    if experiment.published:
-        text += f"Paper: {experiment.published_as}. "
-    if _atari(scale):
-        text += "Human-normalised: 0 is the paper's random agent, 1 its human, from the last evaluation. "
-    return text + experiment.note
-
-
-def _atari(scale: Scale) -> bool:
+def is_atari(scale: Scale) -> bool:
+    """Whether the scores are of games that humans have played."""
     return all(env.startswith("ALE/") for env in scale.envs)
 
 
-def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, quick: bool) -> None:
+def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, label: str) -> None:
     """results.csv, table.md and figure.png, and the table on the screen."""
     out.mkdir(parents=True, exist_ok=True)
-    if not rows:
-        return
     with (out / "results.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    label = protocol(experiment, scale, rows, quick)
     header = ["environment", "arm", "last evaluation", "best evaluation"]
-    header += ["human-normalised"] if _atari(scale) else []
+    header += ["human-normalised"] if is_atari(scale) else []
     header += ["paper"] if experiment.published else []
     lines = []
     for env in scale.envs:
         for arm in experiment.arms:
             last, best = scores(rows, env, arm.name)
             line = [env, arm.name, spread(last), spread(best)]
-            if _atari(scale):
+            if is_atari(scale):
                 shares = [human_normalised(score, env) for score in last]
                 line.append(f"{np.mean([s for s in shares if s is not None]):.3f}" if shares else "-")
             if experiment.published:

@@ -94,6 +94,7 @@ NO_WBB = Arm("SUNRISE without weighted backups", "sac", {"weighting": "none"})
 NOISE: dict[str, Any] = {"reward_noise": 1.0}
 LARGE_NOISE: dict[str, Any] = {"reward_noise": 5.0}
 FIVE_UPDATES: dict[str, Any] = {"ensemble_size": 1, "gradient_steps": 5}
+"""Updates a timestep; where steps are collected in rounds, as many times more."""
 
 
 def under(arm: Arm, name: str = "", **settings: Any) -> Arm:

@@ -15,18 +15,19 @@ from rich.table import Table
 from sunrise.agents import AGENTS
 from sunrise.algorithms import algorithm, ensemble_of
 from sunrise.bench import sgemm_peak
-from sunrise.console import console
+from sunrise.console import console, say
 from sunrise.envs.make import make_env
 from sunrise.errors import SunriseError, near
-from sunrise.experiments.outcome import write_outcome
+from sunrise.experiments.outcome import is_atari, write_outcome
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
 from sunrise.replay.uniform import stored_dtype
-from sunrise.settings import Config, flatten_config, with_settings
+from sunrise.settings import Config, check, flatten_config, resolved, with_settings
 from sunrise.types import Batch, Sample
 
 COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS = 20.0, 1.5e-3, 1.2e-3
+WHOSE = {"ours": "our default", "authors": "the authors'"}
 OF_PEAK = 0.45
 """Share of the matrix product's peak that an update reaches; all four are for the estimate alone."""
 
@@ -42,10 +43,21 @@ class Run(NamedTuple):
 
     @property
     def done(self) -> bool:
+        """Whether it is finished; one that was run with other settings is not to be taken for this one."""
         try:
-            return bool(json.loads((self.folder / "status.json").read_text())["status"] == "finished")
+            if json.loads((self.folder / "status.json").read_text())["status"] != "finished":
+                return False
         except (OSError, ValueError, KeyError):
             return False
+        ran = RunFolder(self.folder).config()["settings"]
+        asked = json.loads(json.dumps(flatten_config(configured(self))))
+        for name in asked.keys() - {"run_dir"}:
+            if name in ran and ran[name] != asked[name]:
+                raise SunriseError(
+                    f"{self.folder} is a finished run with {name} = {ran[name]}, not {asked[name]}: "
+                    "choose another --out, or remove it."
+                )
+        return True
 
 
 def choose(name: str, scale: str, seeds: int | None, envs: Sequence[str]) -> tuple[Experiment, Scale]:
@@ -86,7 +98,10 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
     settings = {"eval_freq": scale.eval_freq, "eval_episodes": scale.eval_episodes, "save_freq": 0, **scale.settings}
     if preset == "authors":
         settings |= dict(known.authors)
-    settings |= dict(arm.settings)
+        settings |= {"gradient_steps": known.authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
+        settings |= {name: value for name, value in arm.settings.items() if name != "gradient_steps"}
+    else:
+        settings |= dict(arm.settings)
     widths = settings.get("net_arch", flatten_config(known.defaults).get("net_arch", ()))
     if scale.smaller and widths:
         settings["net_arch"] = tuple(scale.smaller.get(width, width) for width in widths)
@@ -95,7 +110,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
 
 def configured(run: Run) -> Config[Any]:
     """Every setting of a run."""
-    return with_settings(algorithm(run.arm.algo).defaults, run.settings)
+    return resolved(check(with_settings(algorithm(run.arm.algo).defaults, run.settings)))
 
 
 def estimate(runs: Sequence[Run]) -> list[float]:
@@ -134,18 +149,27 @@ def _seconds(config: Config[Any], algo: str, peak: float) -> float:
     return COMPILE_SECONDS + updates * flops / (OF_PEAK * peak) + steps * STEP_SECONDS + evaluating
 
 
-def execute(runs: Sequence[Run]) -> None:
-    """Run what is not finished, one after another."""
+def execute(runs: Sequence[Run]) -> list[str]:
+    """Run what is not finished, one after another; what failed is reported and does not stop the others."""
+    failed = []
     for number, run in enumerate(runs, 1):
         label = f"[{number}/{len(runs)}] {run.arm.name} on {run.env}, seed {run.seed}"
         if run.done:
-            console.print(f"{label}: finished before, kept")
+            say(f"{label}: finished before, kept")
             continue
-        console.print(f"{label}: {run.folder}")
+        say(f"{label}: {run.folder}")
         shutil.rmtree(run.folder, ignore_errors=True)
         settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
-        model = AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
-        model.learn(run.settings["total_timesteps"], log_interval=None, progress_bar=console.is_terminal)
+        try:
+            model = AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
+            model.learn(run.settings["total_timesteps"], log_interval=None, progress_bar=console.is_terminal)
+        except SunriseError as error:
+            say(f"{label}: FAILED: {error}")
+            failed.append(label)
+        except KeyboardInterrupt:
+            say("\nStopped. The same command goes on with what is not finished.")
+            raise
+    return failed
 
 
 def results(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -183,8 +207,36 @@ def reproduce_experiment(
     screen.print(f"{len(runs)} runs, about {_hours(sum(seconds))} on this machine (an estimate).")
     if dry_run:
         return
-    execute(runs)
-    write_outcome(experiment, scale, results(runs), out, quick=scale_name == "quick")
+    failed = execute(runs)
+    rows = results(runs)
+    if rows:
+        write_outcome(experiment, scale, rows, out, protocol(experiment, scale, runs, rows, scale_name, preset))
+    if failed:
+        raise SunriseError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}.")
+
+
+def protocol(
+    experiment: Experiment, scale: Scale, runs: Sequence[Run], rows: Sequence[dict[str, Any]], name: str, preset: str
+) -> str:
+    """What was run, in one paragraph."""
+    run = configured(runs[0]).run
+    steps = int(max(row["timesteps"] for row in rows))
+    plural = "s" * (scale.seeds > 1)
+    evaluation = f"{run.eval_episodes} evaluation episodes"
+    if run.eval_steps:
+        evaluation = f"the complete episodes of {run.eval_steps:,} evaluation steps"
+    text = (
+        f"{experiment.title}. Ours: {steps:,} timesteps, {scale.seeds} seed{plural}, {evaluation} of the noiseless "
+        f"ensemble, {WHOSE[preset]} settings; "
+        "± is the standard deviation over seeds. "
+    )
+    if name == "quick":
+        text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
+    if experiment.published:
+        text += f"Paper: {experiment.published_as}. "
+    if is_atari(scale):
+        text += "Human-normalised: 0 is the paper's random agent, 1 its human, from the last evaluation. "
+    return text + experiment.note
 
 
 def _hours(seconds: float) -> str:

@@ -68,10 +68,14 @@ class SACState(NamedTuple):
 def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
     """The numbers of `settings`, with `auto` resolved."""
     entropy = settings.target_entropy
+    try:
+        goal = -float(action_dim) if entropy == "auto" else float(entropy)
+    except ValueError:
+        raise SunriseError(f"target_entropy is {entropy!r}, but must be a number or `auto`.") from None
     return SACNumbers(
         learning_rate=settings.learning_rate,
         tau=settings.tau,
-        target_entropy=-float(action_dim) if entropy == "auto" else float(entropy),
+        target_entropy=goal,
         fixed_alpha=initial_alpha(settings.ent_coef)[0],
     )
 
@@ -84,8 +88,8 @@ def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
         start = 1.0 if text == "auto" else float(text.removeprefix("auto_"))
     except ValueError:
         start = math.nan
-    if not 0 < start < math.inf:
-        raise SunriseError(f"ent_coef is {ent_coef!r}, but must be above 0, `auto`, or like `auto_0.1`.")
+    if not (0 < start < math.inf or (start == 0 and not tuned)):
+        raise SunriseError(f"ent_coef is {ent_coef!r}, but must be 0 or more, `auto`, or like `auto_0.1`.")
     return start, tuned
 
 

@@ -1,0 +1,40 @@
+"""Who is told what happens while an agent learns: the screen, the run's folder, TensorBoard."""
+
+from pathlib import Path
+from typing import Any
+
+from sunrise.console import ProgressLine, say
+from sunrise.evaluate import Evaluation
+from sunrise.record import RunFolder, Scalars
+
+
+class Reporter:
+    """Passes each row of metrics and each evaluation to everyone who wants it."""
+
+    def __init__(
+        self, line: ProgressLine, folder: RunFolder | None, tensorboard_log: str | None, name: str, verbose: int
+    ) -> None:
+        self.line, self.folder, self.verbose = line, folder, verbose
+        self.events: Scalars | None = None
+        if tensorboard_log is not None:  # in a folder numbered as Stable-Baselines3 does
+            root = Path(tensorboard_log)
+            self.events = Scalars(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}")
+
+    def metrics(self, row: dict[str, Any]) -> None:
+        self.line.metrics(row)
+        if self.folder is not None:
+            self.folder.metrics(row)
+        if self.events is not None:
+            self.events.add(row, row["timesteps"])
+        if self.verbose:
+            say("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
+
+    def evaluation(self, timesteps: int, result: Evaluation) -> None:
+        self.line.evaluation(timesteps, result)
+        if self.folder is not None:
+            self.folder.evaluation(timesteps, result)
+
+    def close(self) -> None:
+        for sink in (self.events, self.folder):
+            if sink is not None:
+                sink.close()

@@ -177,11 +177,11 @@ def test_convolutions_as_matrix_products_are_convolutions(double: None, size: tu
         return network(frames)
 
     def theirs(network: Convolutions) -> Any:
-        x = jnp.moveaxis(frames, 1, 3).astype(float) / 255
+        x = frames.astype(float) / 255
         for layer, channels in zip(network.layers, (3, 4), strict=True):
-            kernel = layer.weight.reshape(5, 5, channels, -1)
-            x = jax.lax.conv_general_dilated(x, kernel, (5, 5), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-            x = jnp.maximum(x + layer.bias, 0)
+            kernel = layer.weight.reshape(channels, 5, 5, -1)
+            x = jax.lax.conv_general_dilated(x, kernel, (5, 5), "VALID", dimension_numbers=("NCHW", "IHWO", "NCHW"))
+            x = jnp.maximum(x + layer.bias[:, None, None], 0)
         return x.reshape(len(frames), -1)
 
     def loss(network: Convolutions, f: Any) -> Any:

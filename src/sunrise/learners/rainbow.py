@@ -118,7 +118,8 @@ def adam_step(
 ) -> tuple[RainbowNetwork, RainbowNetwork, RainbowNetwork]:
     """Adam (Kingma & Ba, 2015) of `scale` · gradient, with the corrections of both biases folded into two numbers.
 
-    The optimiser is bound by memory: so it is one pass over each array, with one division and one root.
+    It is bound by memory, so every array is passed over once, with one division and one root. The memories are computed
+    where they are stored, and once more on the way to the parameters: to keep them in between would cost another pass.
     """
     count = step + 1
     rate = numbers.learning_rate / (1 - BETA_1**count)
@@ -221,6 +222,8 @@ def rainbow(
         bound = numbers.max_grad_norm
         scale = jnp.where(bound > 0, jnp.minimum(1, bound / norm), 1)
         online, first, second = adam_step(state, gradient, scale, step, numbers)
+        # The new parameters exist before their norm is known, and so before any memory is overwritten, which waits
+        # for the metrics to be finite: without this XLA copies the state at the start of every update.
         online = apart(online)
         # A select, and no condition: a state that passes through one is copied on CPU.
         due = (step + 1) % settings.target_update_interval == 0

@@ -69,9 +69,9 @@ def test_the_arms_are_the_papers() -> None:
     noisy = settings_of("fig2")
     assert {s["reward_noise"] for s in noisy.values()} == {1.0}
     assert {n: (s["algo"], s["ensemble_size"], s["weighting"]) for n, s in noisy.items()} == {
-        "SAC": ("sac", 1, "auto"),
-        "DisCor": ("discor", 1, "auto"),
-        "SUNRISE": ("sac", 5, "auto"),
+        "SAC": ("sac", 1, "none"),
+        "DisCor": ("discor", 1, "none"),
+        "SUNRISE": ("sac", 5, "confidence"),
         "SUNRISE without weighted backups": ("sac", 5, "none"),
     }
     large = settings_of("fig3a")

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.errors import SunriseError
-from sunrise.learners.critics import Normaliser, masked_mean, q_values, twin
+from sunrise.learners.critics import Normaliser, critic_step, masked_mean, q_values, twin
 from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
@@ -170,14 +170,10 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         k_now, _, _ = jax.random.split(key, 3)
         alpha = alpha_in_use(state, batch, mask, k_now)
 
-        def critic_loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
-            q = q_values(critics, batch.obs, batch.action)
-            error = q - backup.target
-            return masked_mean(weight * error**2, mask, settings.loss_normaliser).sum(), (q, error)
-
-        (critic_value, (q, error)), critic_gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
-        change, critic_opt = adam.update(critic_gradient, state.critic_opt)
-        critics = optax.apply_updates(state.critics, change)
+        stepped = critic_step(
+            adam, state.critics, state.critic_opt, batch, mask, backup, weight, settings.loss_normaliser
+        )
+        critics = stepped.critics
 
         def actor_loss(actor: MLP) -> tuple[Array, Array]:
             action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
@@ -190,10 +186,10 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
 
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         targets = polyak(state.targets, critics, numbers.tau)
-        norm = optax.tree.norm((critic_gradient, actor_gradient))
-        values = (critic_value, actor_value, alpha, -log_prob.mean(), q.mean(), norm)
+        norm = optax.tree.norm((stepped.gradient, actor_gradient))
+        values = (stepped.loss, actor_value, alpha, -log_prob.mean(), stepped.q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))
-        new = SACState(actor, critics, targets, log_alpha, actor_opt, critic_opt, alpha_opt)
-        return new, Info(error=jnp.abs(error), metrics=metrics)
+        new = SACState(actor, critics, targets, log_alpha, actor_opt, stepped.opt, alpha_opt)
+        return new, Info(error=stepped.error, metrics=metrics)
 
     return Learner(init, propose, judge, bellman, judge_next, learn, METRICS)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.critics import masked_mean, q_values, twin
+from sunrise.learners.critics import critic_step, masked_mean, q_values, twin
 from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
@@ -109,14 +109,8 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
         step: Array,
         key: PRNGKeyArray,
     ) -> tuple[TD3State, Info]:
-        def critic_loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
-            q = q_values(critics, batch.obs, batch.action)
-            error = q - backup.target
-            return masked_mean(weight * error**2, mask).sum(), (q, error)
-
-        (critic_value, (q, error)), critic_gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
-        change, critic_opt = adam.update(critic_gradient, state.critic_opt)
-        critics = optax.apply_updates(state.critics, change)
+        stepped = critic_step(adam, state.critics, state.critic_opt, batch, mask, backup, weight)
+        critics = stepped.critics
 
         def actor_loss(actor: MLP) -> Array:
             first = jax.tree.map(lambda leaf: leaf[:1], critics)
@@ -128,17 +122,17 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
         actor_value, actor_gradient = jax.lax.cond(
             due,
             jax.value_and_grad(actor_loss),
-            lambda actor: (jnp.zeros_like(critic_value), jax.tree.map(jnp.zeros_like, actor)),
+            lambda actor: (jnp.zeros_like(stepped.loss), jax.tree.map(jnp.zeros_like, actor)),
             slow.actor,
         )
         change, actor_opt = adam.update(actor_gradient, slow.actor_opt)
         actor = optax.apply_updates(slow.actor, change)
         targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
         moved = jax.tree.map(lambda new, old: jnp.where(due, new, old), Slow(actor, actor_opt, *targets), slow)
-        norm = optax.tree.norm((critic_gradient, actor_gradient))
+        norm = optax.tree.norm((stepped.gradient, actor_gradient))
         # The actor's loss counts as often as it is delayed: its mean over updates is then its mean over actor steps.
-        values = (critic_value, actor_value * settings.policy_delay, q.mean(), norm)
+        values = (stepped.loss, actor_value * settings.policy_delay, stepped.q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))
-        return TD3State(critics, critic_opt, moved), Info(error=jnp.abs(error), metrics=metrics)
+        return TD3State(critics, stepped.opt, moved), Info(error=stepped.error, metrics=metrics)
 
     return Learner(init, propose, judge, bellman, judge_next, learn, METRICS)

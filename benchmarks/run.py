@@ -40,11 +40,12 @@ class Peer:
 
 
 def compare() -> dict[str, Any]:
-    """Ours, two PyTorch loops over agents and one Stable-Baselines3 agent, in turns."""
+    """Ours, three PyTorch loops over agents and one Stable-Baselines3 agent, in turns."""
     subject = Subject("sac", 5)
     best_of(subject.update, 3)
     peers = {
-        "torch_loop_5": Peer("torch_loop.py", "5", "authors"),
+        "torch_authors_5": Peer("torch_loop.py", "5", "authors"),
+        "torch_loop_5": Peer("torch_loop.py", "5", "loop"),
         "torch_tuned_loop_5": Peer("torch_loop.py", "5", "tuned"),
         "sb3_1": Peer("sb3_sac.py"),
     }
@@ -61,6 +62,7 @@ def compare() -> dict[str, Any]:
         "peer_threads": {name: peer.threads for name, peer in peers.items()},
         "sgemm_peak": max(peaks),
         "fraction_of_peak": subject.gflop / best["sunrise_5"] / max(peaks),
+        "faster_than_torch_authors": best["torch_authors_5"] / best["sunrise_5"],
         "faster_than_torch_loop": best["torch_loop_5"] / best["sunrise_5"],
         "faster_than_tuned_torch_loop": best["torch_tuned_loop_5"] / best["sunrise_5"],
         "time_of_one_sb3_agent": best["sunrise_5"] / best["sb3_1"],
@@ -97,9 +99,11 @@ def speed_table(result: dict[str, Any]) -> str:
         "|---|---|---|",
         f"| **five SAC agents, ours** | **{ms['sunrise_5']:.1f}** | "
         f"{peers['fraction_of_peak']:.0%} of the matrix product's peak ({peers['sgemm_peak']:.0f} GFLOP/s) |",
-        f"| five SAC agents, PyTorch loop in the authors' style | {ms['torch_loop_5']:.1f} | "
+        f"| five SAC agents, PyTorch loop that does what the authors' code does | {ms['torch_authors_5']:.1f} | "
+        f"ours is {peers['faster_than_torch_authors']:.1f}x as fast |",
+        f"| five SAC agents, PyTorch loop with our work only | {ms['torch_loop_5']:.1f} | "
         f"ours is {peers['faster_than_torch_loop']:.1f}x as fast |",
-        f"| five SAC agents, PyTorch loop tuned by hand | {ms['torch_tuned_loop_5']:.1f} | "
+        f"| five SAC agents, the same tuned by hand | {ms['torch_tuned_loop_5']:.1f} | "
         f"ours is {peers['faster_than_tuned_torch_loop']:.1f}x as fast |",
         f"| one SAC agent, Stable-Baselines3 | {ms['sb3_1']:.1f} | "
         f"our five take {peers['time_of_one_sb3_agent']:.1f}x its time |",

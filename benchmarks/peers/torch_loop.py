@@ -1,8 +1,10 @@
 """A peer: N SAC agents in PyTorch, updated one after the other in a Python loop, as the authors' code does.
 
-Same sizes and work as ours: twin critics, tuned entropy, the weight over all 2N target values. Two styles: `authors`,
-an ordinary Adam and a backward pass for each network, targets moved tensor by tensor; `tuned`, what a careful PyTorch
-programmer makes of it: one backward pass and one fused Adam for both critics, targets moved by one fused call.
+Twin critics, tuned entropy, the weight over all 2N target values, at the same sizes as ours. Three styles:
+`authors` does what the authors' code does: an ordinary Adam and a backward pass for each network, targets moved tensor
+by tensor, a sample of its own for the weight, and the deviation of the critics at the actor's action, which is unused.
+`loop` leaves out the last two, so that its work is ours. `tuned` is what a careful PyTorch programmer makes of that:
+one backward pass and one fused Adam for both critics, targets moved by one fused call.
 It answers each line on stdin with the seconds of its fastest of a few updates.
 """
 
@@ -15,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from turns import take_turns
 
 OBS, ACTION, ROWS, HIDDEN = 17, 6, 256, 256
-TUNED = sys.argv[2:] == ["tuned"]
+TUNED, AUTHORS = sys.argv[2:] == ["tuned"], sys.argv[2:] == ["authors"]
 
 
 def mlp(inputs: int, outputs: int) -> nn.Sequential:
@@ -85,6 +87,15 @@ class Agent:
                         t.data.copy_(t.data * 0.995 + c.data * 0.005)
 
 
+def opinions(agents, obs, targets):
+    """Every critic's value of a fresh action of its own agent."""
+    values = []
+    for agent in agents:
+        rows = torch.cat([obs, agent.policy(obs)[0]], 1)
+        values += [c(rows)[:, 0] for c in (agent.targets if targets else agent.critics)]
+    return torch.stack(values)
+
+
 def update_all(agents, batch):
     next_obs = batch[4]
     backups = []
@@ -94,6 +105,9 @@ def update_all(agents, batch):
             rows = torch.cat([next_obs, action], 1)
             backups.append(([t(rows)[:, 0] for t in agent.targets], log_prob))
         votes = torch.stack([q for next_q, _ in backups for q in next_q])
+        if AUTHORS:
+            votes = opinions(agents, next_obs, targets=True)
+            opinions(agents, batch[0], targets=False).std(0, correction=0)
         weight = torch.sigmoid(-votes.std(0, correction=0) * 20) + 0.5
     for agent, (next_q, log_prob) in zip(agents, backups, strict=True):
         agent.update(batch, weight, next_q, log_prob)

@@ -101,7 +101,8 @@ class Info(NamedTuple):
     error: Float[Array, "K B"]
     """|TD error| or cross-entropy before the step, neither weighted nor masked."""
     metrics: dict[str, Float[Array, ""]]
-    """Scalars to log. An update is refused if one is not finite, so the gradients' norm is among them."""
+    """Scalars to log. An update is refused if one is not finite, so a norm of the gradients or of the new parameters
+    is among them."""
 
 
 class Learner(NamedTuple):

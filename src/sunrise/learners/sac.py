@@ -15,7 +15,7 @@ from sunrise.networks import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
-METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "gradient_norm")
+METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "parameter_norm")
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,8 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
 
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         targets = polyak(state.targets, critics, numbers.tau)
-        norm = optax.tree.norm((stepped.gradient, actor_gradient))
+        # Finite only if the gradients were; and the new parameters exist before it: XLA then copies no state.
+        norm = optax.tree.norm((critics, actor))
         values = (stepped.loss, actor_value, alpha, -log_prob.mean(), stepped.q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))
         new = SACState(actor, critics, targets, log_alpha, actor_opt, stepped.opt, alpha_opt)

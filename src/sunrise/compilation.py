@@ -19,7 +19,7 @@ def reuse_memory() -> None:
     """Let glibc reuse what a compiled call frees.
 
     XLA takes its temporaries as one block a call. Above 32 MiB glibc would map fresh pages for it each time and unmap
-    them after: thousands of page faults an update, a third of the time of Rainbow's.
+    them after: thousands of page faults in each update of Rainbow (77 ms with them, 56 without, on a loaded machine).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

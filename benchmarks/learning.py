@@ -1,0 +1,66 @@
+"""What we ran for real, each at a stated size that two cores can carry.
+
+`.venv/bin/python benchmarks/learning.py NAME` runs what of it is not finished yet and writes results.csv, table.md and
+figure.png to benchmarks/results/NAME/; with `--draw` it only writes. The runs themselves stay in reproduce/NAME/.
+"""
+
+import sys
+from pathlib import Path
+
+from sunrise.experiments.outcome import write_outcome
+from sunrise.experiments.paper import (
+    ATARI_TABLE,
+    HOPPER,
+    RAINBOW,
+    SAC,
+    SUNRISE,
+    SUNRISE_RAINBOW,
+    Experiment,
+    Scale,
+)
+from sunrise.experiments.plan import execute, expand, protocol, results
+
+HERE = Path(__file__).parent
+UNTUNED = "our default settings (T = 20, β = 1, λ = 1, not tuned)"
+HOPPER_SCALE = Scale((HOPPER,), timesteps=20_000, seeds=3, eval_freq=2_000, eval_episodes=5)
+FREEWAY_SCALE = Scale(("ALE/Freeway-v5",), timesteps=30_000, seeds=1, eval_freq=5_000, eval_episodes=5)
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "hopper",
+            f"SAC (N = 1) and SUNRISE (N = 5) on the paper's Hopper, {UNTUNED}",
+            (SAC, SUNRISE),
+            HOPPER_SCALE,
+            HOPPER_SCALE,
+            note="A tenth of the paper's timesteps and three seeds.",
+        ),
+        Experiment(
+            "freeway",
+            f"Rainbow (N = 1) and SUNRISE (N = 5) on Freeway, {UNTUNED}",
+            (RAINBOW, SUNRISE_RAINBOW),
+            FREEWAY_SCALE,
+            FREEWAY_SCALE,
+            published=ATARI_TABLE,
+            published_as="100,000 timesteps, 3 runs, the authors' protocol",
+            note="Three tenths of the paper's timesteps and one seed: an observation, not a comparison.",
+        ),
+    )
+}
+
+
+def main(name: str, *options: str) -> None:
+    """Run one of them and write its outcome."""
+    experiment = EXPERIMENTS[name]
+    runs = expand(experiment, experiment.paper, HERE.parent / "reproduce" / name, "ours", {})
+    if "--draw" not in options:
+        execute(runs)
+    rows = results(runs)
+    label = protocol(experiment, experiment.paper, runs, rows, "paper", "ours")
+    write_outcome(experiment, experiment.paper, rows, HERE / "results" / name, label)
+
+
+if __name__ == "__main__":
+    if not sys.argv[1:] or sys.argv[1] not in EXPERIMENTS:
+        raise SystemExit(f"usage: learning.py {'|'.join(EXPERIMENTS)} [--draw]")
+    main(*sys.argv[1:])

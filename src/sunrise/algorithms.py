@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
-from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
+from sunrise.envs.dmc import PAPER_TASKS
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError, near
 from sunrise.learners.discor import DisCorSettings, discor
 from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
@@ -19,7 +20,15 @@ from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import AtariSettings, Config, TrainingSettings
+from sunrise.settings import (
+    OPTIONS_FOR,
+    AtariSettings,
+    Config,
+    DMCSettings,
+    TrainingSettings,
+    flatten_config,
+    with_settings,
+)
 from sunrise.types import Learner, Replay
 
 
@@ -33,6 +42,16 @@ class Parts(NamedTuple):
     action_dtype: np.dtype[Any]
 
 
+def no_preset(env_id: str) -> Mapping[str, Any]:
+    """Every task is played with the same settings."""
+    return {}
+
+
+def paper_repeat(env_id: str) -> Mapping[str, Any]:
+    """The paper's action repeat of a DeepMind Control task."""
+    return {"action_repeat": PAPER_TASKS[env_id].action_repeat} if env_id in PAPER_TASKS else {}
+
+
 class Algorithm(NamedTuple):
     """An algorithm as users know it."""
 
@@ -44,6 +63,8 @@ class Algorithm(NamedTuple):
     """The settings in which the authors' code differs from our defaults."""
     fit: Callable[[Config[Any], gym.Space[Any], gym.Space[Any]], Parts]
     """Settings, observation space and action space to a learner; wrong spaces are refused."""
+    task: Callable[[str], Mapping[str, Any]] = no_preset
+    """The settings of one environment, by its id, where they differ from the defaults."""
 
 
 AUTHORS_EVALUATION = {"eval_freq": 1000, "eval_steps": 1000}
@@ -70,9 +91,16 @@ def flat_size(space: gym.Space[Any]) -> int:
     return int(gym.spaces.flatdim(space))
 
 
+def refuse_pixels(config: Config[Any], algorithm: str) -> None:
+    """These learners see states."""
+    if getattr(config.env, "pixels", False):
+        raise SunriseError(f"{algorithm} learns from states: for pixels=True use rad, drq or curl instead.")
+
+
 def fit_sac(config: Config[SACSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
     """SAC for states and continuous actions."""
     check_continuous(action_space, "SAC")
+    refuse_pixels(config, "SAC")
     obs_dim, action_dim = flat_size(observation_space), flat_size(action_space)
     settings = config.learner
     return Parts(
@@ -86,6 +114,7 @@ def fit_sac(config: Config[SACSettings], observation_space: gym.Space[Any], acti
 def fit_td3(config: Config[TD3Settings], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
     """TD3 for states and continuous actions."""
     check_continuous(action_space, "TD3")
+    refuse_pixels(config, "TD3")
     obs_dim, action_dim = flat_size(observation_space), flat_size(action_space)
     return Parts(
         make_learner=lambda numbers: td3(obs_dim, action_dim, config.learner, numbers),
@@ -100,6 +129,7 @@ def fit_discor(
 ) -> Parts:
     """DisCor around SAC."""
     check_continuous(action_space, "DisCor")
+    refuse_pixels(config, "DisCor")
     obs_dim, action_dim = flat_size(observation_space), flat_size(action_space)
     settings = config.learner
 
@@ -115,6 +145,7 @@ def fit_random(
 ) -> Parts:
     """Uniform random actions."""
     check_continuous(action_space, "The random agent")
+    refuse_pixels(config, "The random agent")
     flat_size(observation_space)
     action_dim = flat_size(action_space)
     return Parts(lambda numbers: random(action_dim, numbers), (), (action_dim,), np.dtype(np.float32))
@@ -149,11 +180,12 @@ AUTHORS_RAINBOW = {
 AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
 NEVER = TrainingSettings(learning_starts=2**62, buffer_size=1000)
+DMC = DMCSettings()
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "sac": Algorithm("sac", MLP_POLICIES, Config(learner=SACSettings()), AUTHORS_SAC, fit_sac),
-    "td3": Algorithm("td3", MLP_POLICIES, Config(learner=TD3Settings()), AUTHORS_TD3, fit_td3),
-    "discor": Algorithm("discor", MLP_POLICIES, Config(learner=DisCorSettings()), AUTHORS_SAC, fit_discor),
+    "sac": Algorithm("sac", MLP_POLICIES, Config(SACSettings(), DMC), AUTHORS_SAC, fit_sac, paper_repeat),
+    "td3": Algorithm("td3", MLP_POLICIES, Config(TD3Settings(), DMC), AUTHORS_TD3, fit_td3, paper_repeat),
+    "discor": Algorithm("discor", MLP_POLICIES, Config(DisCorSettings(), DMC), AUTHORS_SAC, fit_discor, paper_repeat),
     "rainbow": Algorithm(
         "rainbow",
         ("CnnPolicy", "MlpPolicy", "MultiInputPolicy"),
@@ -164,9 +196,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "random": Algorithm(
         "random",
         MLP_POLICIES,
-        Config(learner=RandomSettings(), ensemble=EnsembleSettings(ensemble_size=1), training=NEVER),
+        Config(RandomSettings(), DMC, EnsembleSettings(ensemble_size=1), NEVER),
         AUTHORS_EVALUATION,
         fit_random,
+        paper_repeat,
     ),
 }
 
@@ -200,6 +233,21 @@ def algorithm(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         raise SunriseError(f"there is no algorithm {name!r}.{near(name, ALGORITHMS)}")
     return ALGORITHMS[name]
+
+
+def starting(name: str, env: str | AnyEnv | AnyVectorEnv | None = None, preset: str | None = None) -> Config[Any]:
+    """The settings before the user's own: the algorithm's, the environment's, and the authors' if they are asked for.
+
+    An environment that is made already has its options, and the settings say them.
+    """
+    known = algorithm(name)
+    spec = env.spec if isinstance(env, gym.Env) else None
+    env_id = env if isinstance(env, str) else spec.id if spec is not None else ""
+    config = with_settings(known.defaults, known.task(env_id))
+    if spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
+        own = flatten_config(type(config.env)())
+        config = with_settings(config, own | {k: v for k, v in spec.kwargs.items() if k in own})
+    return with_settings(config, known.authors) if preset == "authors" else config
 
 
 def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:

@@ -15,6 +15,14 @@ from sunrise.errors import SunriseError, near
 
 
 @dataclass
+class Start:
+    """What the defaults depend on."""
+
+    preset: Literal["ours", "authors"] = "ours"
+    env_id: str = ""
+
+
+@dataclass
 class Preset:
     """Where the settings start from."""
 
@@ -69,7 +77,7 @@ class Reproduce:
     """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
 
     experiment: Annotated[str, tyro.conf.Positional]
-    """table1, table3, fig1b, fig2, fig3a, fig3c, fig3d, fig4, fig5 or fig7."""
+    """table1, table3, fig1b, fig2, fig3a, fig3b, fig3c, fig3d, fig4, fig5 or fig7."""
     scale: Literal["quick", "paper"] = "quick"
     """`quick` shows the mechanism in minutes; `paper` is the paper's size."""
     seeds: int | None = None
@@ -78,6 +86,8 @@ class Reproduce:
     """Only these environments."""
     games: tuple[str, ...] = ()
     """Only these Atari games, such as Pong."""
+    tasks: tuple[str, ...] = ()
+    """Only these DeepMind Control tasks, such as cartpole-swingup."""
     preset: Literal["ours", "authors"] = "ours"
     """Our settings, or those of the authors' code."""
     total_timesteps: int | None = None
@@ -91,16 +101,16 @@ class Reproduce:
 def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
     from sunrise.agents import AGENTS
-    from sunrise.algorithms import ALGORITHMS
+    from sunrise.algorithms import ALGORITHMS, starting
     from sunrise.console import say
-    from sunrise.settings import Config, flatten_config, with_settings
+    from sunrise.settings import Config, flatten_config
 
     name = _word(arguments, AGENTS, "sunrise train", "algorithm")
     known = ALGORITHMS[name]
     prog, rest = f"sunrise train {name}", list(arguments[1:])
     asked = [a for a in rest if a not in ("-h", "--help")]
-    start, _ = tyro.cli(Preset, args=asked, prog=prog, return_unknown_args=True, add_help=False)
-    defaults = known.defaults if start.preset == "ours" else with_settings(known.defaults, known.authors)
+    start, _ = tyro.cli(Start, args=asked, prog=prog, return_unknown_args=True, add_help=False)
+    defaults = starting(name, start.env_id, start.preset)
     learner = type(known.defaults.learner)
 
     def parse(preset: Preset, config: Config[learner]) -> Config[Any]:  # type: ignore[valid-type]
@@ -108,7 +118,7 @@ def train(arguments: Sequence[str]) -> None:
 
     config = tyro.cli(
         tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(
-            _defaulted(parse, start, defaults)
+            _defaulted(parse, Preset(start.preset), defaults)
         ),
         args=rest,
         prog=prog,
@@ -157,9 +167,9 @@ def reproduce(arguments: Sequence[str]) -> None:
         if options.dry_run:
             print("fig1b: one toy regression, about 20 seconds")
             return
-        if options.envs or options.games or options.seeds or options.total_timesteps:
+        if options.envs or options.games or options.tasks or options.seeds or options.total_timesteps:
             raise SunriseError(
-                "fig1b is one toy regression: it takes no --envs, --games, --seeds or --total-timesteps."
+                "fig1b is one toy regression: it takes no --envs, --games, --tasks, --seeds or --total-timesteps."
             )
         fit = fit_cubic()
         draw_cubic(fit, out / "figure.png")
@@ -176,7 +186,11 @@ def reproduce(arguments: Sequence[str]) -> None:
         options.experiment,
         options.scale,
         options.seeds,
-        (*options.envs, *(f"ALE/{game}-v5" for game in options.games)),
+        (
+            *options.envs,
+            *(f"ALE/{game}-v5" for game in options.games),
+            *(f"dmc/{task.removeprefix('dmc/')}" for task in options.tasks),
+        ),
         options.preset,
         changes,
         out,

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 
 from sunrise.ensemble import EnsembleSettings, resolve_weighting
+from sunrise.envs.renderers import RendererChoice, resolve
 from sunrise.errors import SunriseError, near
 
 
@@ -73,6 +74,12 @@ class RunSettings:
     """Timesteps between rows of metrics.jsonl."""
     save_freq: int = 10_000
     """Timesteps between checkpoints; 0: only at the end."""
+    keep: int = 2
+    """Checkpoints to keep."""
+    keep_replay: bool = True
+    """Keep the replay buffer on disk when the run is finished, so that it can be extended."""
+    max_env_restarts: int = 10
+    """Failures of an environment after which a run stops; until then its episode is dropped and it is made anew."""
     eval_epsilon: float = 0.0
     """Chance of a random action when a single agent is evaluated; an ensemble never takes one (the authors' code)."""
     run_dir: str = ""
@@ -95,6 +102,39 @@ class AtariSettings:
     """Chance that the emulator repeats the action before; 0 in the paper, 0.25 in later practice."""
     full_action_space: bool = False
     """All 18 actions instead of the game's own."""
+
+
+@dataclass(frozen=True)
+class DMCSettings:
+    """How `dmc/` tasks are seen and stepped."""
+
+    pixels: bool = False
+    """Observe pictures instead of the state."""
+    camera: int = 0
+    """The camera of the pictures."""
+    render_size: int = 100
+    """Height and width of the pictures."""
+    action_repeat: int = 1
+    """Simulator steps that an action lasts; the paper's own number for the tasks of the paper."""
+    frame_stack: int = 3
+    """Pictures of one observation, the newest last."""
+    renderer: RendererChoice = "auto"
+    """What draws the pictures; `auto` is OpenGL where there is any, else warp, and is decided when a model is made."""
+    anti_aliasing: int | None = None
+    """Samples of a pixel; default: the renderer's own."""
+    shadow_size: int | None = None
+    """Side of the shadow map, 0 for no shadows; default: the task's own."""
+
+
+OPTIONS_FOR: dict[type, str] = {AtariSettings: "ALE/", DMCSettings: "dmc/"}
+"""The environments that a group of settings is for."""
+
+
+def env_options(group: Any, env: object) -> dict[str, Any]:
+    """The options an environment is made with: those of `group` if it is for this id, else none."""
+    prefix = OPTIONS_FOR.get(type(group))
+    meant = prefix is not None and isinstance(env, str) and env.startswith(prefix)
+    return dataclasses.asdict(group) if meant else {}
 
 
 @dataclass(frozen=True)
@@ -129,6 +169,12 @@ BOUNDS: dict[str, Bound] = {
     "eval_epsilon": (0, 1),
     "epsilon": (0, 1),
     "sticky_actions": (0, 1),
+    "camera": NOT_NEGATIVE,
+    "render_size": POSITIVE,
+    "action_repeat": POSITIVE,
+    "frame_stack": POSITIVE,
+    "anti_aliasing": NOT_NEGATIVE,
+    "shadow_size": NOT_NEGATIVE,
     "n_atoms": (2, math.inf),
     "noisy_std": NOT_NEGATIVE,
     "adam_eps": NOT_NEGATIVE,
@@ -151,6 +197,8 @@ BOUNDS: dict[str, Bound] = {
     "eval_steps": NOT_NEGATIVE,
     "log_freq": POSITIVE,
     "save_freq": NOT_NEGATIVE,
+    "keep": POSITIVE,
+    "max_env_restarts": NOT_NEGATIVE,
 }
 
 
@@ -215,7 +263,11 @@ def check_kinds(group: Any) -> None:
 
 def resolved(config: Config[L]) -> Config[L]:
     """`config` with what is `auto` decided, once and for all."""
-    return with_settings(config, {"weighting": resolve_weighting(config.ensemble)})
+    decided: dict[str, Any] = {"weighting": resolve_weighting(config.ensemble)}
+    options = env_options(config.env, config.run.env_id)
+    if options.get("pixels"):
+        decided["renderer"] = resolve(options["renderer"])
+    return with_settings(config, decided)
 
 
 def check(config: Config[L]) -> Config[L]:

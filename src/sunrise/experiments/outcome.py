@@ -79,13 +79,14 @@ def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, pi
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
 
+    clock = "env_steps" if scale.simulator_steps else "timesteps"
     count = len(scale.envs)
     figure, axes = plt.subplots(1, count, figsize=(5.5 * count, 4.6), squeeze=False, layout="constrained")
     for axis, env in zip(axes[0], scale.envs, strict=True):
         for arm in experiment.arms:
             own = [r for r in rows if (r["env"], r["arm"]) == (env, arm.name)]
-            steps = sorted({r["timesteps"] for r in own})
-            values = [[r["mean_return"] for r in own if r["timesteps"] == t] for t in steps]
+            steps = sorted({r[clock] for r in own})
+            values = [[r["mean_return"] for r in own if r[clock] == t] for t in steps]
             means = [float(np.mean(v)) for v in values]
             (line,) = axis.plot(steps, means, marker=".", label=arm.name)
             if scale.seeds > 1:
@@ -93,7 +94,9 @@ def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, pi
                 low = [m - b for m, b in zip(means, bands, strict=True)]
                 high = [m + b for m, b in zip(means, bands, strict=True)]
                 axis.fill_between(steps, low, high, alpha=0.2, color=line.get_color())
-        axis.set(title=env, xlabel="timesteps", ylabel="evaluation return")
+        axis.set(
+            title=env, xlabel="simulator steps" if scale.simulator_steps else "timesteps", ylabel="evaluation return"
+        )
     axes[0][0].legend(fontsize=8)
     figure.supxlabel(textwrap.fill(label, 60 * count), fontsize=7)
     figure.savefig(picture, dpi=120)

@@ -5,6 +5,7 @@ our defaults (T = 20, β = 1, λ = 1), which are not tuned.
 """
 
 import csv
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -22,6 +23,7 @@ SEARCH: dict[str, dict[str, tuple[float, ...]]] = {
 ATARI_TABLE = "table3_atari_100k.csv"
 GYM = ("sunrise/Cheetah-v0", "sunrise/Walker-v0", "sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/SlimHumanoid-v0")
 HUMANOID, ANT, HOPPER, CHEETAH = GYM[4], GYM[3], GYM[2], GYM[0]
+SPARSE_CARTPOLE = "dmc/cartpole-swingup_sparse"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Scale:
     """Settings of every arm at this scale."""
     smaller: Mapping[int, int] = field(default_factory=dict)
     """Widths of networks replaced at this scale."""
+    simulator_steps: bool = False
+    """`timesteps` and `eval_freq` count steps of the simulator: a task that repeats actions has fewer timesteps."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,13 @@ def quick_atari(*games: str) -> Scale:
     """Three games for a quarter of an hour on two cores, with the real network."""
     small = {"learning_starts": 400, "buffer_size": 10_000, "log_freq": 500}
     return Scale(tuple(f"ALE/{game}-v5" for game in games), 2000, 1, 1000, 2, small)
+
+
+def full_dmc(
+    envs: tuple[str, ...], env_steps: int, seeds: int, eval_env_steps: int = 10_000, episodes: int = 10
+) -> Scale:
+    """The paper's scale on DeepMind Control, in simulator steps."""
+    return Scale(envs, env_steps, seeds, eval_env_steps, episodes, simulator_steps=True)
 
 
 ATARI = tuple(f"ALE/{game}-v5" for game in GAMES_100K)
@@ -142,6 +153,14 @@ EXPERIMENTS: dict[str, Experiment] = {
             full((HUMANOID,), 200_000, 10),
             quick(HUMANOID),
             note="N(0, 5) is read as a standard deviation of 5. The length is our choice.",
+        ),
+        Experiment(
+            "fig3b",
+            "UCB exploration on Cartpole with a sparse reward, from its state",
+            (SUNRISE, under(SUNRISE, "SUNRISE without UCB", exploration="member")),
+            full_dmc((SPARSE_CARTPOLE,), 100_000, 5, episodes=5),
+            dataclasses.replace(quick(SPARSE_CARTPOLE, timesteps=32_000), simulator_steps=True),
+            note="The paper says neither how long its curves are nor whether it uses pixels; both are our choice.",
         ),
         Experiment(
             "fig3c",

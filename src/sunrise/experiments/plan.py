@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sunrise.agents import AGENTS
-from sunrise.algorithms import algorithm, ensemble_of
+from sunrise.algorithms import algorithm, ensemble_of, starting
 from sunrise.bench import sgemm_peak
 from sunrise.console import console, say
 from sunrise.envs.make import make_env
@@ -23,7 +23,7 @@ from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
 from sunrise.replay.uniform import stored_dtype
-from sunrise.settings import Config, check, flatten_config, resolved, with_settings
+from sunrise.settings import Config, check, env_options, flatten_config, resolved, with_settings
 from sunrise.types import Batch, Sample
 
 COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS = 20.0, 1.5e-3, 1.2e-3
@@ -84,8 +84,11 @@ def expand(experiment: Experiment, scale: Scale, out: Path, preset: str, changes
     for env in scale.envs:
         for arm in experiment.arms:
             for seed in range(1, scale.seeds + 1):
-                settings = arm_settings(arm, scale, preset) | dict(changes)
-                settings |= {"seed": seed, "total_timesteps": changes.get("total_timesteps", scale.timesteps)}
+                settings = {"total_timesteps": scale.timesteps, **arm_settings(arm, scale, preset), "seed": seed}
+                if scale.simulator_steps:
+                    repeat = repeat_of(starting(arm.algo, env))
+                    settings |= {name: settings[name] // repeat for name in ("total_timesteps", "eval_freq")}
+                settings |= dict(changes)
                 where = f"{env}__{arm.name}__{seed}".replace("/", "-").replace(" ", "_").replace(",", "")
                 folder = out / "runs" / where
                 runs.append(Run(arm, env, seed, settings | {"env_id": env, "run_dir": str(folder)}, folder))
@@ -110,7 +113,12 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
 
 def configured(run: Run) -> Config[Any]:
     """Every setting of a run."""
-    return resolved(check(with_settings(algorithm(run.arm.algo).defaults, run.settings)))
+    return resolved(check(with_settings(starting(run.arm.algo, run.env), run.settings)))
+
+
+def repeat_of(config: Config[Any]) -> int:
+    """Simulator steps in a timestep, where the settings say."""
+    return int(flatten_config(config).get("action_repeat", 1))
 
 
 def estimate(runs: Sequence[Run]) -> list[float]:
@@ -127,7 +135,7 @@ def estimate(runs: Sequence[Run]) -> list[float]:
 
 
 def _seconds(config: Config[Any], algo: str, peak: float) -> float:
-    env = make_env(config.run.env_id)
+    env = make_env(config.run.env_id, **env_options(config.env, config.run.env_id))
     parts = algorithm(algo).fit(config, env.observation_space, env.action_space)
     env.close()
     functions, numbers = ensemble_of(parts, config)
@@ -145,7 +153,7 @@ def _seconds(config: Config[Any], algo: str, peak: float) -> float:
     steps, training, run = config.run.total_timesteps, config.training, config.run
     updates = max(steps - training.learning_starts, 0) * training.gradient_steps / training.train_freq
     evaluations = steps // run.eval_freq if run.eval_freq else 0
-    evaluating = evaluations * 1000 * run.eval_episodes * EVAL_STEP_SECONDS / 2
+    evaluating = evaluations * 1000 / repeat_of(config) * run.eval_episodes * EVAL_STEP_SECONDS / 2
     return COMPILE_SECONDS + updates * flops / (OF_PEAK * peak) + steps * STEP_SECONDS + evaluating
 
 
@@ -175,9 +183,16 @@ def execute(runs: Sequence[Run]) -> list[str]:
 def results(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """One row an evaluation of every finished run."""
     return [
-        {"env": run.env, "arm": run.arm.name, "seed": run.seed, **row}
+        {
+            "env": run.env,
+            "arm": run.arm.name,
+            "seed": run.seed,
+            "env_steps": row["timesteps"] * repeat_of(config),
+            **row,
+        }
         for run in runs
         if run.done
+        for config in [configured(run)]
         for row in RunFolder(run.folder).read_eval()
     ]
 
@@ -220,13 +235,20 @@ def protocol(
 ) -> str:
     """What was run, in one paragraph."""
     run = configured(runs[0]).run
-    steps = int(max(row["timesteps"] for row in rows))
+    steps = f"{int(max(row['timesteps'] for row in rows)):,} timesteps"
+    if scale.simulator_steps:
+        most = {repeat_of(configured(run)): 0 for run in runs}
+        for row in rows:
+            repeat = round(row["env_steps"] / row["timesteps"])
+            most[repeat] = max(most[repeat], int(row["timesteps"]))
+        counts = (f"{count:,} timesteps where an action lasts {repeat}" for repeat, count in sorted(most.items()))
+        steps = f"{int(max(row['env_steps'] for row in rows)):,} simulator steps ({', '.join(counts)})"
     plural = "s" * (scale.seeds > 1)
     evaluation = f"{run.eval_episodes} evaluation episodes"
     if run.eval_steps:
         evaluation = f"the complete episodes of {run.eval_steps:,} evaluation steps"
     text = (
-        f"{experiment.title}. Ours: {steps:,} timesteps, {scale.seeds} seed{plural}, {evaluation} of the noiseless "
+        f"{experiment.title}. Ours: {steps}, {scale.seeds} seed{plural}, {evaluation} of the noiseless "
         f"ensemble, {WHOSE[preset]} settings; "
         "± is the standard deviation over seeds. "
     )

@@ -320,11 +320,12 @@ def test_a_loss_that_is_not_finite_stops_with_a_saved_state(tmp_path: Path) -> N
     run = tmp_path / "run"
     model = make(learning_rate=1e30, run_dir=str(run))
     with pytest.raises(
-        NonFiniteError, match=r"in update 1 is not finite .* at timestep 21.*state before it is saved in .*safetensors"
+        NonFiniteError,
+        match=r"of member \d in update 1 is not finite .* at timestep 21.*state before it is saved in .*fault",
     ):
         model.learn(60, progress_bar=False)
     assert json.loads((run / "status.json").read_text())["status"] == "failed"
-    saved = SAC.load(next((run / "checkpoints").glob("*.safetensors")))
+    saved = SAC.load(run / "fault" / "agents.safetensors")
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(saved.ensemble))
     assert isinstance(saved.ensemble, Ensemble)
 

@@ -142,10 +142,16 @@ def test_one_step_drawn_uniformly_is_the_uniform_buffer() -> None:
     jax.tree.map(np.testing.assert_array_equal, uniform.sample(100, 0), sequence.sample(100, 0))
 
 
+def arrays_of(replay: SequenceReplay) -> dict[str, np.ndarray]:
+    """Everything that changes, by name, as views."""
+    rings = {f"{n}/{key}": array for n, ring in replay.rings().items() for key, array in ring.arrays.items()}
+    return rings | replay.counters()
+
+
 @pytest.mark.parametrize("prioritised", [False, True])
 def test_what_is_sampled_is_fresh(prioritised: bool) -> None:
     replay = filled(prioritised)
-    kept = list(replay.state_arrays().values())
+    kept = list(arrays_of(replay).values())
     before = [array.copy() for array in kept]
     for array in jax.tree.leaves(replay.sample(32, 0)[0]):
         assert not any(np.shares_memory(array, mine) for mine in kept)
@@ -157,9 +163,10 @@ def test_what_is_sampled_is_fresh(prioritised: bool) -> None:
 @pytest.mark.parametrize("prioritised", [False, True])
 def test_a_buffer_loaded_from_its_arrays_goes_on_the_same(prioritised: bool) -> None:
     replay, other = filled(prioritised, seed=1), filled(prioritised, seed=2)
-    saved = {name: array.copy() for name, array in replay.state_arrays().items()}
-    for name, array in other.state_arrays().items():
+    saved = {name: array.copy() for name, array in arrays_of(replay).items()}
+    for name, array in arrays_of(other).items():
         array[...] = saved[name]
+    other.restored()
     other.rng.bit_generator.state = replay.rng.bit_generator.state
     for seed in (3, 4):
         samples = [each.sample(40, 7) for each in (replay, other)]
@@ -184,7 +191,10 @@ def test_a_hundred_thousand_stacks_take_the_memory_of_their_frames(
 def test_nbytes_is_what_the_arrays_take() -> None:
     space = gym.spaces.Dict({"a": gym.spaces.Box(-1, 1, (3,)), "b": gym.spaces.Box(0, 9, (), np.int64)})
     for replay in (filled(True), filled(False), build(PlainStore(space, 101, 2), 4, True)):
-        assert replay.nbytes == sum(array.nbytes for array in replay.state_arrays().values())
+        arrays = arrays_of(replay)
+        black = replay.store.frames[-1].nbytes if isinstance(replay.store, FrameStore) else 0
+        inner = 0 if replay.tree is None else replay.tree.nodes.nbytes - arrays["priority"].nbytes
+        assert replay.nbytes == sum(array.nbytes for array in arrays.values()) + black + inner
 
 
 def test_what_does_not_fit_is_refused_before_it_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,5 +259,5 @@ def test_an_update_that_is_not_finite_is_refused_and_named(three: Any, value: fl
     assert tiny.same_bits(after, ensemble)
     assert tiny.same_bits(tally_after, tally)
     names = functions.faults(ensemble, bad, KEY, numbers)
-    assert "critic_loss" in names
+    assert names[0] == "critic_loss of member 0"
     assert "critics.layers.0.weight of member 2" in names

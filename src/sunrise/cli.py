@@ -43,6 +43,26 @@ class Evaluate:
 
 
 @dataclass
+class Resume:
+    """Go on with a run that was stopped, exactly where its last good checkpoint is."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run's folder."""
+    total_timesteps: int | None = None
+    """Train until this many timesteps instead; default: what the run was begun with."""
+
+
+@dataclass
+class Inspect:
+    """Show what is in a run, a checkpoint or a model file: sizes, the last good step, whether it verifies."""
+
+    path: Annotated[Path, tyro.conf.Positional]
+    """The run's folder, the folder of one of its checkpoints, or a model file."""
+    json: bool = False
+    """One line of JSON instead of a table."""
+
+
+@dataclass
 class Envs:
     """List environments with their observations, actions and the extra they need."""
 
@@ -135,13 +155,58 @@ def train(arguments: Sequence[str]) -> None:
     model = AGENTS[name](known.policies[0], env_id, **settings)
     total = settings["total_env_steps"] // model.action_repeat or total
     say(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
+    _learn(model, total, settings["run_dir"])
+
+
+def resume(arguments: Sequence[str]) -> None:
+    """Go on with a run that was stopped: `sunrise resume RUN`."""
+    from sunrise.agents import resume_run
+    from sunrise.console import say
+    from sunrise.record import RunFolder
+
+    options = tyro.cli(Resume, args=arguments, prog="sunrise resume")
+    folder = RunFolder(options.run)
+    config, status = folder.config(), folder.read_status()
+    total = options.total_timesteps or config["settings"]["total_timesteps"]
+    done = int(status.get("timesteps", 0)) if status.get("status") == "finished" else -1
+    if done >= total or (done >= 0 and options.total_timesteps is None):
+        say(f"{options.run} is finished: {done:,} timesteps. To go on, give more with --total-timesteps.")
+        return
+    model = resume_run(options.run)
+    if total < model.num_timesteps:
+        raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")
+    if total != config["settings"]["total_timesteps"]:
+        config["settings"]["total_timesteps"] = total
+        folder.write_config(config)
+    members = config["settings"]["ensemble_size"]
+    say(f"{config['algo']} with {members} members goes on at timestep {model.num_timesteps:,}: {options.run}")
+    _learn(model, total - model.num_timesteps, str(options.run))
+
+
+def inspect(arguments: Sequence[str]) -> None:
+    """Show what is in a run or a checkpoint: `sunrise inspect RUN`."""
+    from sunrise.inspection import inspect_path, print_findings
+
+    options = tyro.cli(Inspect, args=arguments, prog="sunrise inspect")
+    findings = inspect_path(options.path)
+    if options.json:
+        print(json.dumps(findings))
+    else:
+        print_findings(findings)
+
+
+def _learn(model: Any, timesteps: int, run_dir: str) -> None:
+    """Train on from where the model is, and say what to do next, however it ends."""
+    from sunrise.console import say
+
     try:
-        model.learn(total, log_interval=None)
+        model.learn(timesteps, log_interval=None, reset_num_timesteps=False)
     except KeyboardInterrupt:
-        say(f"\nStopped at timestep {model.num_timesteps:,}; the agents are saved in {settings['run_dir']}.")
-        say(f"Look at them: sunrise evaluate {settings['run_dir']}")
+        say(f"\nStopped at timestep {model.num_timesteps:,}; everything is saved in {run_dir}.")
+        say(f"Go on: sunrise resume {run_dir}")
+        say(f"Look at the agents: sunrise evaluate {run_dir}")
         raise SystemExit(130) from None
-    say(f"Finished. Next: sunrise evaluate {settings['run_dir']}")
+    say(f"Finished. Next: sunrise evaluate {run_dir}")
 
 
 def evaluate(arguments: Sequence[str]) -> None:
@@ -223,6 +288,8 @@ def bench(arguments: Sequence[str]) -> None:
 
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "train": train,
+    "resume": resume,
+    "inspect": inspect,
     "evaluate": evaluate,
     "reproduce": reproduce,
     "envs": envs,

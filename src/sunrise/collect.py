@@ -1,5 +1,7 @@
 """Stepping the environments: the one place that tells termination from truncation."""
 
+import logging
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -7,11 +9,13 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from jaxtyping import Bool, Float, Int
 
-from sunrise.envs.make import AnyVectorEnv
+from sunrise.envs.make import JOURNAL, AnyVectorEnv
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Batch, Collected, Episode, Observation
+
+log = logging.getLogger("sunrise")
 
 
 class Collector:
@@ -31,6 +35,8 @@ class Collector:
         gamma: float,
         truncation: Literal["bootstrap", "terminal"],
         reward_noise: float = 0.0,
+        rebuild: Callable[[], AnyVectorEnv] | None = None,
+        max_restarts: int = 0,
     ) -> None:
         self.env, self.seed, self.members, self.rng = env, seed, members, rng
         self.gamma, self.truncation = gamma, truncation
@@ -45,6 +51,9 @@ class Collector:
         self.length: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.resetting: Bool[np.ndarray, "E"] = np.zeros(self.count, bool)
         """Environments that spend their next step on resetting themselves."""
+        self.journal: list[list[np.ndarray]] = [[] for _ in range(self.count)]
+        """The actions of each environment since its episode began: with the seed, all it takes to go there again."""
+        self.rebuild, self.max_restarts, self.restarts = rebuild, max_restarts, 0
         self.timesteps = 0
         self.obs = self._checked(self._reset(), "the first observation")
 
@@ -54,7 +63,8 @@ class Collector:
         try:
             raw, reward, terminated, truncated, info = self.env.step(action)
         except Exception as error:
-            raise EnvironmentFailedError(f"at timestep {timesteps:,}", error) from error
+            self.obs = self._restart(EnvironmentFailedError(f"at timestep {timesteps:,}", error))
+            return self._nothing(kept_action)
         next_obs = self._checked(raw, "an observation")
         reward = np.asarray(reward, np.float32)
         if not np.isfinite(reward).all():
@@ -63,6 +73,8 @@ class Collector:
         stepped = ~self.resetting
         self.total += np.where(stepped, reward, 0)
         self.length += stepped
+        for e in np.flatnonzero(stepped):
+            self.journal[e].append(np.copy(action[e]))
         last_obs = self._last_observation(next_obs, done, info)
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
@@ -74,7 +86,12 @@ class Collector:
             batch = jax.tree.map(lambda x: x[stepped], batch)
         ended = np.flatnonzero(done & stepped)
         episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in ended]
-        self.obs = self._begin(ended, next_obs) if ended.size else next_obs
+        self.obs = next_obs
+        if ended.size:
+            try:
+                self.obs = self._begin(ended, next_obs)
+            except EnvironmentFailedError as failure:
+                self.obs = self._restart(failure)
         self.resetting = done & (not self.reseeds) & (self.mode == AutoresetMode.NEXT_STEP)
         return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes)
 
@@ -83,11 +100,48 @@ class Collector:
         self.episode[ended] += 1
         self.acting[ended] = self.rng.integers(self.members, size=ended.size)
         self.total[ended], self.length[ended] = 0, 0
+        for e in ended:
+            self.journal[e] = []
         if not self.reseeds:
             return next_obs
         mask = np.zeros(self.count, bool)
         mask[ended] = True
         return self._checked(self._reset({"reset_mask": mask}), "the first observation of an episode")
+
+    def take_up(self, wanted: Observation) -> list[int]:
+        """Go through the journal again; the environments that did not arrive at `wanted` begin a new episode instead.
+
+        Returns those. An environment with state that neither its seed nor its actions decide is found out here.
+        """
+        strayed = np.ones(self.count, bool)
+        if self.reseeds:
+            for e in range(self.count):
+                only = np.arange(self.count) == e
+                self.obs = self._checked(
+                    self._reset({"reset_mask": only, JOURNAL: self.journal[e]}), "an observation of the journal"
+                )
+            same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
+            strayed = ~np.logical_and.reduce(jax.tree.leaves(same))
+        if strayed.any():
+            self.obs = self._begin(np.flatnonzero(strayed), self.obs)
+        return [int(e) for e in np.flatnonzero(strayed)]
+
+    def _restart(self, failure: EnvironmentFailedError) -> Observation:
+        """Environments anew after one of them failed: their episodes are dropped, up to a limit."""
+        self.restarts += 1
+        if self.restarts > self.max_restarts:
+            raise failure from failure.__cause__
+        log.warning("%s Its episode is dropped (restart %d of %d).", failure, self.restarts, self.max_restarts)
+        if self.rebuild is not None:
+            self.env = self.rebuild()
+        self.resetting[:] = False
+        return self._begin(np.arange(self.count), self.obs)
+
+    def _nothing(self, action: np.ndarray) -> Collected:
+        """A step that gave no transition."""
+        batch = Batch(self.obs, action, self.total.astype(np.float32), self.total.astype(np.float32), self.obs)
+        nobody = np.zeros(0, np.int64)
+        return Collected(jax.tree.map(lambda x: x[:0], batch), nobody, nobody.astype(bool), [])
 
     def _reset(self, options: dict[str, Any] | None = None) -> Observation:
         seeds: Any = [episode_seed(self.seed, "episodes", e, int(self.episode[e])) for e in range(self.count)]

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class SunriseError(Exception):
@@ -13,6 +14,10 @@ class NonFiniteError(SunriseError):
 
     def __init__(self, name: str, timesteps: int, hint: str = "") -> None:
         self.name, self.timesteps = name, timesteps
+        self.faults: list[str] = []
+        """Everything that is not finite, where an update found it."""
+        self.sample: Any = None
+        """The minibatch of that update."""
         super().__init__(f"{name} is not finite (NaN or infinite) at timestep {timesteps:,}.{hint and ' ' + hint}")
 
 

@@ -1,7 +1,9 @@
 """A run's folder: results are data, one row an event, flushed as they happen."""
 
 import csv
+import fcntl
 import json
+import logging
 import math
 import os
 import platform
@@ -10,20 +12,22 @@ import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import jax
-from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import sunrise
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation
-from sunrise.tensors import write_atomically
+from sunrise.tensors import sync, write_atomically
 
 Status = Literal["running", "stopped", "finished", "failed"]
 EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
+LOGS = ("metrics.jsonl", "eval.csv")
+log = logging.getLogger("sunrise")
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
 
 
@@ -63,10 +67,13 @@ def _finite(content: Any) -> Any:
 
 
 class Scalars:
-    """TensorBoard events: one scalar of one name at one step."""
+    """TensorBoard events: one scalar of one name at one step. What is later than `purge_step` was written in vain."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, purge_step: int | None = None) -> None:
         self.writer = EventFileWriter(str(folder))
+        if purge_step is not None:
+            start = SessionLog(status=SessionLog.START)
+            self.writer.add_event(Event(wall_time=time.time(), step=purge_step, session_log=start))
 
     def add(self, row: Mapping[str, Any], step: int) -> None:
         values = [
@@ -87,27 +94,81 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._scalars: Scalars | None = None
+        self._purge_step: int | None = None
+        self._lock: IO[str] | None = None
 
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
-    def create(self, algo: str, settings: Mapping[str, Any]) -> None:
+    def create(self, algo: str, policy: str, settings: Mapping[str, Any]) -> None:
         """Make the folder; one that already holds a run is refused."""
         if (self.path / "config.json").exists():
-            raise SunriseError(f"{self.path} already holds a run: choose another --run-dir, or remove it.")
+            raise SunriseError(
+                f"{self.path} already holds a run: `sunrise resume {self.path}` goes on with it; "
+                "choose another --run-dir, or remove it."
+            )
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SunriseError(f"the run's folder {self.path} cannot be made: {error.strerror}.") from None
-        config = {
-            "algo": algo,
-            "settings": dict(settings),
-            "versions": versions(),
-            "machine": machine(),
-            "command": sys.argv,
-        }
+        self.lock()
+        self.write_config(
+            {
+                "algo": algo,
+                "policy": policy,
+                "settings": dict(settings),
+                "versions": versions(),
+                "machine": machine(),
+                "command": sys.argv,
+            }
+        )
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
         write_atomically(self.path / "config.json", to_json(config).encode())
+
+    def lock(self) -> None:
+        """Keep every other process out; the lock goes with the process that holds it."""
+        if self._lock is not None:
+            return
+        file = (self.path / ".lock").open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            file.close()
+            raise SunriseError(
+                f"{self.path} is in use by another process ({owner}): wait for it, or stop it."
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()}\n")
+        file.flush()
+        self._lock = file
+
+    def log_sizes(self) -> dict[str, int]:
+        """How long the logs are now: what a checkpoint vouches for."""
+        paths = {name: self.path / name for name in LOGS}
+        return {name: path.stat().st_size if path.exists() else 0 for name, path in paths.items()}
+
+    def sync_logs(self) -> None:
+        """Force the logs to the disk."""
+        for name in LOGS:
+            if (self.path / name).exists():
+                sync(self.path / name)
+
+    def cut_logs(self, sizes: Mapping[str, int], timesteps: int) -> None:
+        """Forget what was logged after a checkpoint: it will be logged again."""
+        for name in LOGS:
+            path, size = self.path / name, int(sizes.get(name, 0))
+            length = path.stat().st_size if path.exists() else 0
+            if length < size:
+                log.warning("%s is shorter than it was at the checkpoint: rows are missing from it.", path)
+            elif size == 0:
+                path.unlink(missing_ok=True)
+            else:
+                os.truncate(path, size)
+        self._purge_step = timesteps + 1
 
     def config(self) -> dict[str, Any]:
         """The run's config.json."""
@@ -115,7 +176,7 @@ class RunFolder:
             config = json.loads((self.path / "config.json").read_text())
         except (OSError, ValueError):
             raise SunriseError(f"{self.path} is not a run: it has no readable config.json.") from None
-        if not isinstance(config, dict) or not {"algo", "settings"} <= config.keys():
+        if not isinstance(config, dict) or not {"algo", "policy", "settings"} <= config.keys():
             raise SunriseError(f"{self.path} is not a run: its config.json is not one of ours.")
         return config
 
@@ -140,7 +201,7 @@ class RunFolder:
 
     def scalars(self, row: Mapping[str, Any], step: int) -> None:
         if self._scalars is None:
-            self._scalars = Scalars(self.path)
+            self._scalars = Scalars(self.path, self._purge_step)
         self._scalars.add(row, step)
 
     def status(self, status: Status, timesteps: int, **more: Any) -> None:
@@ -151,6 +212,14 @@ class RunFolder:
             **more,
         }
         write_atomically(self.path / "status.json", to_json(content).encode())
+
+    def read_status(self) -> dict[str, Any]:
+        """The run's status.json; empty where it was killed before it had one."""
+        try:
+            status = json.loads((self.path / "status.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return status if isinstance(status, dict) else {}
 
     def read_eval(self) -> list[dict[str, float]]:
         """The rows of eval.csv as numbers."""
@@ -169,3 +238,6 @@ class RunFolder:
         if self._scalars is not None:
             self._scalars.close()
             self._scalars = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

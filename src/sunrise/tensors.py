@@ -18,16 +18,28 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the file, force it to the disk, then rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        part.write_bytes(content)
+        sync(part)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Force a file's content, or a folder's names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
+
+
+def as_metadata(about: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """What a safetensors file says about itself, as its header takes it."""
+    return None if about is None else {"about": json.dumps(about)}
 
 
 def named_leaves(tree: Any) -> dict[str, Any]:
@@ -39,7 +51,7 @@ def named_leaves(tree: Any) -> dict[str, Any]:
 def save_tree(path: Path, tree: Any, about: Mapping[str, Any]) -> None:
     """Write a tree and what is to be known about it."""
     arrays = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree).items()}
-    write_atomically(path, save(arrays, metadata={"about": json.dumps(about)}))
+    write_atomically(path, save(arrays, metadata=as_metadata(about)))
 
 
 def read_about(path: Path) -> dict[str, Any]:

@@ -75,12 +75,16 @@ class Trainer:
         """Count timesteps from here, and log, evaluate and save at multiples of their intervals."""
         run = self.config.run
         self.timesteps = timesteps
-        self._start = time.perf_counter()
-        self._clock = (self._start, timesteps, self.updates)
+        self.start_clock()
         intervals = (run.log_freq, run.eval_freq, run.save_freq)
         self.next_log, self.next_eval, self.next_save = (
             every * (timesteps // max(every, 1) + 1) for every in intervals
         )
+
+    def start_clock(self) -> None:
+        """Rates are counted from here."""
+        self._start = time.perf_counter()
+        self._clock = (self._start, self.timesteps, self.updates)
 
     def run(self, until: int) -> Iterator[list[Episode]]:
         """Train until `until` timesteps, yielding after each step of the environments."""
@@ -148,12 +152,13 @@ class Trainer:
         if pending is None or bool(pending.report.finite):
             return
         faults = self.sunrise.faults(self.ensemble, pending.sample, self.update_key, pending.numbers)
-        name = faults[0] if faults else "a value"
-        raise NonFiniteError(
-            f"{name} in update {int(self.ensemble.step) + 1:,}",
+        error = NonFiniteError(
+            f"{faults[0] if faults else 'a value'} in update {int(self.ensemble.step) + 1:,}",
             pending.timesteps,
             "The update was refused; a smaller learning_rate often helps.",
         )
+        error.faults, error.sample = faults, pending.sample
+        raise error
 
     def count(self, episodes: list[Episode]) -> None:
         self.finished += episodes
@@ -212,6 +217,7 @@ class Trainer:
             "episodes": self.episodes,
             "updates": self.updates,
             "replay_size": len(self.replay),
+            "env_restarts": self.collector.restarts,
         }
         if self.finished:
             row["rollout/return_mean"] = float(np.mean([e.total for e in self.finished]))

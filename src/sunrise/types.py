@@ -11,6 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from sunrise.replay.rings import Ring
+
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
 else:
@@ -72,6 +74,7 @@ class Replay(Protocol):
     """Whether it wants to hear of errors."""
     nbytes: int
     """Memory it takes when full."""
+    rng: np.random.Generator
 
     def __len__(self) -> int: ...
 
@@ -83,6 +86,15 @@ class Replay(Protocol):
 
     def reprioritise(self, index: Int[np.ndarray, "B"], error: Float[np.ndarray, "B"]) -> None:
         """Take note of the errors of rows that were sampled."""
+
+    def rings(self) -> dict[str, Ring]:
+        """What is appended, as views."""
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What else changes, the generator apart, to be read and written in place."""
+
+    def restored(self) -> None:
+        """Everything above has been written back: make good what depends on it."""
 
 
 class Backup(NamedTuple):
@@ -105,6 +117,11 @@ class Info(NamedTuple):
     is among them."""
 
 
+def unchanged(batch: Batch, key: PRNGKeyArray) -> Batch:
+    """States are learned from as they are."""
+    return batch
+
+
 class Learner(NamedTuple):
     """An algorithm, written for ONE agent with K critics: pure functions, in the manner of an Optax transformation."""
 
@@ -123,6 +140,9 @@ class Learner(NamedTuple):
     """The names of what `learn` reports."""
     actions: Int[Array, "C"] | None = None
     """A finite set of actions to rank; None: rank what the members propose."""
+    augment: Callable[[Batch, PRNGKeyArray], Batch] = unchanged
+    """batch, key -> batch: done once for all members before `bellman`, `judge_next` and `learn` see the batch. It may
+    put views on a new axis in front of the observations."""
 
 
 def rows(obs: Observation) -> int:

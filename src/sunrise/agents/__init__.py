@@ -1,8 +1,10 @@
 """The user-facing classes, one an algorithm."""
 
 from pathlib import Path
+from typing import Any
 
 from sunrise.agents.agent import Agent
+from sunrise.checkpoint import Checkpoints
 from sunrise.errors import SunriseError
 from sunrise.record import RunFolder
 
@@ -23,21 +25,57 @@ class Rainbow(Agent, algo="rainbow"):
     """Data-efficient Rainbow for Atari and other finite sets of actions, as an ensemble of agents."""
 
 
+class RAD(Agent, algo="rad"):
+    """Soft Actor-Critic from randomly cropped pictures, as an ensemble of agents; also plain SAC from pixels."""
+
+
+class DrQ(Agent, algo="drq"):
+    """Soft Actor-Critic from pictures with values averaged over random shifts, as an ensemble of agents."""
+
+
+class CURL(Agent, algo="curl"):
+    """Soft Actor-Critic from pictures with a contrastive loss, as an ensemble of agents."""
+
+
 class Random(Agent, algo="random"):
     """An agent that acts uniformly at random and learns nothing: the floor of every comparison."""
 
 
-AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, Random)}
+AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, RAD, DrQ, CURL, Random)}
 
 
 def load_run(path: Path) -> Agent:
-    """The agents of a run's last checkpoint, with its environment."""
+    """The agents of a run's last good checkpoint, with its environment."""
     folder = RunFolder(path)
     config = folder.config()
-    files = sorted(folder.checkpoints.glob("step-*.safetensors"), key=lambda file: file.stat().st_mtime_ns)
-    if not files:
+    found = Checkpoints(folder.checkpoints).newest()
+    if found is None:
         raise SunriseError(f"{path} has no checkpoint yet.")
-    return AGENTS[config["algo"]].load(files[-1], env=config["settings"]["env_id"])
+    return _agent(config).load(found.agents, env=config["settings"]["env_id"])
 
 
-__all__ = ["AGENTS", "SAC", "TD3", "Agent", "DisCor", "Rainbow", "Random", "load_run"]
+def resume_run(path: Path) -> Agent:
+    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`."""
+    return _agent(RunFolder(path).config()).resume(path)
+
+
+def _agent(config: dict[str, Any]) -> type[Agent]:
+    if config["algo"] not in AGENTS:
+        raise SunriseError(f"this run is of an algorithm that is not known here: {config['algo']!r}.")
+    return AGENTS[config["algo"]]
+
+
+__all__ = [
+    "AGENTS",
+    "CURL",
+    "RAD",
+    "SAC",
+    "TD3",
+    "Agent",
+    "DisCor",
+    "DrQ",
+    "Rainbow",
+    "Random",
+    "load_run",
+    "resume_run",
+]

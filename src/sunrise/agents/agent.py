@@ -1,5 +1,6 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable, Mapping
@@ -9,8 +10,9 @@ from typing import Any, ClassVar, Self, cast
 import gymnasium as gym
 import jax
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AsyncVectorEnv, VectorEnv
 
+from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.algorithms import algorithm, ensemble_of, make_replay, starting
 from sunrise.collect import Collector
@@ -27,10 +29,10 @@ from sunrise.envs.make import (
     uniform_actions,
     unscale,
 )
-from sunrise.errors import NonFiniteError, SunriseError
+from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
-from sunrise.record import RunFolder, Status
+from sunrise.record import RunFolder
 from sunrise.settings import check, env_options, flatten_config, resolved, with_settings
 from sunrise.signals import interruptible
 from sunrise.spaces import batched, check_same, describe, restore
@@ -99,10 +101,12 @@ class Agent:
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.folder = RunFolder(Path(self.config.run.run_dir)) if self.config.run.run_dir else None
+        self.life = Life(self.folder, self.config.run.keep, self._about)
         self.trainer: Trainer | None = None
         self.fitted = False
         self._timesteps = 0
         self.env: AnyVectorEnv | None = None
+        self._build_env: Callable[[], AnyVectorEnv] | None = None
         self._make_env: Callable[[], AnyEnv] | None = None
         if env is not None:
             self.set_env(env)
@@ -162,11 +166,16 @@ class Agent:
         """Use another environment with the same spaces."""
         run = self.config.run
         options = env_options(self.config.env, env)
-        vector = as_vector(env, run.num_envs, run.vectorization, **options)
+
+        def build() -> AnyVectorEnv:
+            return as_vector(env, run.num_envs, run.vectorization, **options)
+
+        vector = build()
         if self.fitted:
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
         self.env = vector
+        self._build_env = build if isinstance(env, str) else None
         self.action_repeat = 1
         if not isinstance(env, VectorEnv):
             self._make_env = factory(env, training=False, **options)
@@ -197,73 +206,136 @@ class Agent:
         if evaluator is None and self.config.run.eval_freq:
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
         trainer = self._trainer(reset_num_timesteps)
-        line = ProgressLine(until, progress_bar)
+        life, line = self.life, ProgressLine(until, progress_bar)
         name = tb_log_name or self.algo.upper()
         reporter = Reporter(line, self.folder, self.tensorboard_log, name, self.verbose)
-        trainer.watchers = Watchers(evaluator, reporter.metrics, reporter.evaluation, lambda _: self._checkpoint())
+        trainer.watchers = Watchers(evaluator, reporter.metrics, reporter.evaluation, life.save)
         trainer.log_episodes = log_interval or 0
         try:
             with line, interruptible() as interrupted:
                 for episodes in trainer.run(until):
                     line.step(trainer)
+                    life.poll()
                     wanted = callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
                     if interrupted.is_set():
                         raise KeyboardInterrupt
                     if not wanted:
                         break
+                # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
+                life.save(trainer, with_replay=self.config.run.keep_replay)
                 trainer.finish()
+            life.end(trainer, "finished")
         except KeyboardInterrupt:
-            self._stopped(trainer, "stopped")
+            life.save(trainer)
+            life.end(trainer, "stopped")
             raise
         except Exception as error:
-            saved = self._stopped(trainer, "failed", error=str(error))
-            if isinstance(error, NonFiniteError):
-                kept = f"is saved in {saved}" if saved else "is still in the model"
-                error.args = (f"{error} The state before it {kept}.",)
-            raise
+            raise life.fail(trainer, error) from error.__cause__
         finally:
+            self.ensemble, self.tally = trainer.ensemble, trainer.tally
             reporter.close()
+            life.close()
             if evaluator is not None:
                 evaluator.close()
-        self._stopped(trainer, "finished")
         return self
+
+    @classmethod
+    def resume(
+        cls, run_dir: str | Path, env: str | AnyEnv | AnyVectorEnv | None = None, learning_rate: Any = None
+    ) -> Self:
+        """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
+
+        A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
+        schedule, which a file cannot hold.
+        """
+        folder = RunFolder(Path(run_dir))
+        config = folder.config()
+        if config["algo"] != cls.algo:
+            raise SunriseError(f"{run_dir} is a run of {config['algo']}, not of {cls.algo}.")
+        settings = config["settings"] | {"run_dir": str(run_dir)}
+        if learning_rate is not None:
+            settings["learning_rate"] = learning_rate
+        elif isinstance(settings.get("learning_rate"), str):
+            raise SunriseError(
+                f"{run_dir} was trained with a schedule of learning rates, which a file cannot hold: "
+                f"give it again, to {cls.__name__}.resume."
+            )
+        env_id, total = settings.pop("env_id"), settings.pop("total_timesteps")
+        if env is None and not env_id:
+            raise SunriseError(f"{run_dir} was trained in an environment without an id: give `env`.")
+        model = cls(
+            config.get("policy", algorithm(cls.algo).policies[0]), env if env is not None else env_id, **settings
+        )
+        model.config = with_settings(model.config, {"total_timesteps": total})
+        assert model.life is not None
+        model.life.folder.lock()
+        trainer = model._new_trainer()
+        model.life.resume(trainer)
+        model.ensemble, model.tally = trainer.ensemble, trainer.tally
+        return model
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
         """The trainer of this agent: a new one, or the one there is with its experience."""
         if self.env is None:
             raise SunriseError("there is no environment to learn in: give `env`, or call set_env first.")
         if self.trainer is None:
-            rng = generator(self.config.run.seed, "replay")
-            replay = make_replay(self.config, self.observation_space, self.parts, self.env.num_envs, rng)
-            collector = self._collector()
+            if not self.config.training.importance_horizon:
+                until = self.config.run.total_timesteps
+                self.config = with_settings(self.config, {"importance_horizon": until})
+            trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
-                self.folder.create(self.algo, about)
-            self.trainer = Trainer(
-                self.config,
-                self.sunrise,
-                self.numbers,
-                self.ensemble,
-                self.tally,
-                collector,
-                replay,
-                self.learning_rate,
-                self.action_repeat,
-            )
-            self.trainer.updates = int(self.ensemble.step)
-            self.trainer.start_from(0 if reset_num_timesteps else self._timesteps)
+                self.folder.create(self.algo, self.policy, about)
+            trainer.updates = int(self.ensemble.step)
+            trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
             self.trainer.start_from(0)
+        assert self.trainer is not None
         self.trainer.config = self.config
-        if self.folder:
-            self.folder.status("running", self.trainer.timesteps)
+        self.life.begin(self.trainer)
+        return self.trainer
+
+    def _new_trainer(self) -> Trainer:
+        assert self.env is not None
+        rng = generator(self.config.run.seed, "replay")
+        replay = make_replay(self.config, self.observation_space, self.parts, self.env.num_envs, rng)
+        self.trainer = Trainer(
+            self.config,
+            self.sunrise,
+            self.numbers,
+            self.ensemble,
+            self.tally,
+            self._collector(),
+            replay,
+            self.learning_rate,
+            self.action_repeat,
+        )
         return self.trainer
 
     def _collector(self) -> Collector:
         assert self.env is not None
         training, run, members = self.config.training, self.config.run, self.config.ensemble.ensemble_size
         rng = generator(run.seed, "members")
-        return Collector(self.env, run.seed, members, rng, training.gamma, training.truncation, training.reward_noise)
+        return Collector(
+            self.env,
+            run.seed,
+            members,
+            rng,
+            training.gamma,
+            training.truncation,
+            training.reward_noise,
+            self._rebuild,
+            run.max_env_restarts,
+        )
+
+    def _rebuild(self) -> AnyVectorEnv:
+        """The environments anew, where they can be made from an id; else as they are."""
+        assert self.env is not None
+        if self._build_env is not None:
+            with contextlib.suppress(Exception):  # it has failed already
+                self.env.close(**({"terminate": True} if isinstance(self.env, AsyncVectorEnv) else {}))
+            self.env = self._build_env()
+        return self.env
 
     def _evaluator(self) -> Evaluator | None:
         """Evaluation in environments of its own; None where there is no way to make one."""
@@ -280,27 +352,15 @@ class Agent:
         epsilon = run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
         return Evaluator(self._make_env, policy, stray, run, epsilon)
 
-    def _checkpoint(self) -> Path | None:
-        """Keep the agents in the run's folder."""
-        if self.folder is None or self.trainer is None:
-            return None
-        path = self.folder.checkpoints / f"step-{self.trainer.timesteps:09d}.safetensors"
-        self.save(path)
-        return path
-
-    def _stopped(self, trainer: Trainer, status: Status, **more: Any) -> Path | None:
-        """However a run ends, what it learned is on disk."""
-        self.ensemble, self.tally = trainer.ensemble, trainer.tally
-        path = self._checkpoint()
-        if self.folder:
-            self.folder.status(status, trainer.timesteps, **more)
-        return path
-
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the agents to one safetensors file; the suffix is added where it is missing."""
-        about = {
+        save_tree(with_suffix(path), self.trainer.ensemble if self.trainer else self.ensemble, self._about())
+
+    def _about(self) -> dict[str, Any]:
+        """What a file of agents says about itself."""
+        return {
             "format": FORMAT,
             "algo": self.algo,
             "policy": self.policy,
@@ -310,7 +370,6 @@ class Agent:
             "observation_space": describe(self.observation_space),
             "action_space": describe(self.action_space),
         }
-        save_tree(with_suffix(path), self.trainer.ensemble if self.trainer else self.ensemble, about)
 
     @classmethod
     def load(cls, path: str | Path, env: str | AnyEnv | AnyVectorEnv | None = None, **settings: Any) -> Self:

@@ -35,6 +35,5 @@ class Reporter:
             self.folder.evaluation(timesteps, result)
 
     def close(self) -> None:
-        for sink in (self.events, self.folder):
-            if sink is not None:
-                sink.close()
+        if self.events is not None:
+            self.events.close()

@@ -13,6 +13,23 @@ from sunrise.errors import SunriseError, near
 
 AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
+JOURNAL = "sunrise/journal"
+"""The option of a reset that has the actions to take after it."""
+
+
+class Journalled(gym.Wrapper[Any, Any, Any, Any]):
+    """Takes an episode up where it was left: a reset with a journal steps through its actions again.
+
+    That is exact where restoring the simulator's own state is not, because every wrapper and every hidden variable
+    goes the same way again.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        rest = {name: value for name, value in (options or {}).items() if name != JOURNAL}
+        obs, info = self.env.reset(seed=seed, options=rest or None)
+        for action in (options or {}).get(JOURNAL, ()):
+            obs, _, _, _, info = self.env.step(action)
+        return obs, info
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -55,9 +72,15 @@ def action_repeat(env: AnyEnv) -> int:
 
 def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
     """`count` environments side by side. We reset them ourselves, each episode with its own seed."""
+    makers = [partial(journalled, make)] * count
     if vectorization == "async":  # JAX has threads, and a fork would copy their locks
-        return AsyncVectorEnv([make] * count, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
-    return SyncVectorEnv([make] * count, autoreset_mode=AutoresetMode.DISABLED)
+        return AsyncVectorEnv(makers, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
+    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+
+
+def journalled(make: Callable[[], AnyEnv]) -> AnyEnv:
+    """An environment whose episodes can be taken up."""
+    return Journalled(make())
 
 
 def as_vector(

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from sunrise import memory
 from sunrise.errors import SunriseError
 from sunrise.replay.priority import SumTree
+from sunrise.replay.rings import Ring
 from sunrise.replay.storage import Store
 from sunrise.types import Batch, Collected, Sample
 
@@ -124,12 +125,29 @@ class SequenceReplay:
         noted = np.isfinite(error) & (self.tree[index] > 0)  # a row without priority was not sampled
         self.tree.set(index[noted], np.abs(error[noted], dtype=np.float64) ** self.exponent)
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        """All that changes, the generator apart, to be read and written in place."""
-        names = ("action", "reward", "goes_on", "ended", "mask", "tail", "ready", "head")
-        own = {name: getattr(self, name) for name in names}
-        tree = {} if self.tree is None else {"priority": self.tree.nodes, "highest": self.tree.highest}
-        return own | tree | {f"store/{name}": array for name, array in self.store.state_arrays().items()}
+    def rings(self) -> dict[str, Ring]:
+        """What is appended: the transitions of each environment, and what the store keeps apart."""
+        names = ("action", "reward", "goes_on", "ended", "mask")
+        arrays = {name: getattr(self, name) for name in names} | self.store.beside()
+        size = self.store.rows
+        lanes = {
+            f"transitions.{e}": Ring({n: a[e * size : (e + 1) * size] for n, a in arrays.items()}, int(self.head[e]))
+            for e in range(self.store.envs)
+        }
+        return lanes | self.store.rings()
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What else changes, the generator apart, to be read and written in place."""
+        own = {"tail": self.tail, "ready": self.ready, "head": self.head, **self.store.counters()}
+        if self.tree is not None:
+            leaves = self.tree.nodes[self.tree.leaves :][: len(self.reward)]
+            own |= {"priority": leaves, "highest": self.tree.highest}
+        return own
+
+    def restored(self) -> None:
+        """Sum up the priorities that were written back."""
+        if self.tree is not None:
+            self.tree.rebuild()
 
     def _slot(self, env: Any, t: Any) -> Any:
         """Where the t-th transition of an environment is stored."""

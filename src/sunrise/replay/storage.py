@@ -13,7 +13,9 @@ from jaxtyping import Bool, Int, UInt8
 
 from sunrise import memory
 from sunrise.errors import SunriseError
+from sunrise.replay.rings import Ring
 from sunrise.replay.uniform import empty
+from sunrise.tensors import named_leaves
 from sunrise.types import Observation
 
 
@@ -40,8 +42,14 @@ class Store(Protocol):
     def lost(self, slot: int) -> bool:
         """Whether a part of this transition has been overwritten."""
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        """All that changes, to be read and written in place."""
+    def beside(self) -> dict[str, np.ndarray]:
+        """What is kept beside each transition, a row a slot."""
+
+    def rings(self) -> dict[str, Ring]:
+        """What is appended apart from the transitions."""
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What else changes, to be read and written in place."""
 
 
 def rows_each(capacity: int, envs: int) -> int:
@@ -88,11 +96,17 @@ class PlainStore:
         """Nothing is shared, so nothing is lost."""
         return False
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        """All that changes, to be read and written in place."""
-        sides = {"before": self.before, "after": self.after}
-        leaves = jax.tree.leaves_with_path(sides)
-        return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
+    def beside(self) -> dict[str, np.ndarray]:
+        """What is kept beside each transition, a row a slot."""
+        return named_leaves({"before": self.before, "after": self.after})
+
+    def rings(self) -> dict[str, Ring]:
+        """Everything is beside the transitions."""
+        return {}
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """There is nothing to count."""
+        return {}
 
 
 class FrameStore:
@@ -153,9 +167,20 @@ class FrameStore:
         """Whether a frame of this transition has been overwritten."""
         return bool(self.oldest[slot] < self.written[slot // self.rows] - self.ring)
 
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        """All that changes, to be read and written in place."""
-        return {name: getattr(self, name) for name in ("frames", "address", "oldest", "newest", "written")}
+    def beside(self) -> dict[str, np.ndarray]:
+        """What is kept beside each transition, a row a slot."""
+        return {"address": self.address, "oldest": self.oldest}
+
+    def rings(self) -> dict[str, Ring]:
+        """The frames of each environment."""
+        return {
+            f"frames.{e}": Ring({"frame": self.frames[e * self.ring : (e + 1) * self.ring]}, int(self.written[e]))
+            for e in range(self.envs)
+        }
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What else changes, to be read and written in place."""
+        return {"newest": self.newest, "frames_written": self.written}
 
     def _gather(
         self, env: Int[np.ndarray, "B 1"], address: Int[np.ndarray, "B stack"]

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sunrise import memory
+from sunrise.replay.rings import Ring
+from sunrise.tensors import named_leaves
 from sunrise.types import Batch, Collected, Observation, Sample
 
 
@@ -45,7 +47,8 @@ class UniformReplay:
         rng: np.random.Generator,
     ) -> None:
         self.capacity, self.rng = capacity, rng
-        self.position, self.size = 0, 0
+        self.written: Int[np.ndarray, ""] = np.zeros((), np.int64)
+        """Transitions stored so far, whether they are still there or not."""
         row = (empty(observation_space, 1), np.zeros(action_shape, action_dtype))
         obs_bytes, action_bytes = (sum(x.nbytes for x in jax.tree.leaves(part)) for part in row)
         self.nbytes = capacity * (2 * obs_bytes + action_bytes + 8 + members)
@@ -60,22 +63,32 @@ class UniformReplay:
         self.mask = np.zeros((capacity, members), bool)
 
     def __len__(self) -> int:
-        return self.size
+        return min(int(self.written), self.capacity)
 
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
         """Store transitions with the masks that the updates will use."""
         count = len(mask)
-        slots = (self.position + np.arange(count)) % self.capacity
+        slots = (self.written + np.arange(count)) % self.capacity
         jax.tree.map(lambda store, new: store.__setitem__(slots, new), self.batch, collected.batch)
         self.mask[slots] = mask
-        self.position = (self.position + count) % self.capacity
-        self.size = min(self.size + count, self.capacity)
+        self.written += count
 
     def sample(self, rows: int, timesteps: int) -> tuple[Sample, Int[np.ndarray, "B"]]:
         """`rows` transitions, uniform and with replacement, in fresh arrays: JAX may read them after this returns."""
-        index = self.rng.integers(self.size, size=rows)
+        index = self.rng.integers(len(self), size=rows)
         batch = jax.tree.map(lambda store: store[index], self.batch)
         return Sample(batch, self.mask[index], np.ones(rows, np.float32)), index
 
     def reprioritise(self, index: Int[np.ndarray, "B"], error: Float[np.ndarray, "B"]) -> None:
         """Every transition is as likely as any other: there is nothing to note."""
+
+    def rings(self) -> dict[str, Ring]:
+        """What is appended."""
+        return {"transitions": Ring(named_leaves(self.batch) | {"mask": self.mask}, int(self.written))}
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What else changes, to be read and written in place."""
+        return {"written": self.written}
+
+    def restored(self) -> None:
+        """Nothing depends on what was written back."""

@@ -107,33 +107,32 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
         padded = jnp.pad(dy, ((0, 0), (h - 1, h - 1), (0, 0), (0, 0)))
         return jnp.concatenate([padded[:, h - 1 - i : h - 1 - i + height] for i in range(h)], axis=-1)
 
+    def bytes_each(channels: int, out: int, kind: jnp.dtype) -> int:
+        """What one picture takes in the forward pass and in the kernel's gradient."""
+        wide = height * across * (w * channels + h * out) if stride == 1 else down * across * (h * w * channels + out)
+        return wide * kind.itemsize
+
     @custom_vmap
     def forward(x: Array, kernels: Array) -> Array:
-        (groups, pictures), (members, channels, out) = x.shape[:2], (kernels.shape[1], *kernels.shape[4:])
-        wide = (
-            height * across * (w * channels + h * members * out)
-            if stride == 1
-            else (down * across * (h * w * channels + members * out))
-        )
-        size = _pictures_per_step(pictures, wide * x.dtype.itemsize)
-        chunks = x.reshape(-1, size, *x.shape[2:])
+        groups, members, *_, channels, out = kernels.shape
+        size = _pictures_per_step(x.shape[1], bytes_each(channels, members * out, x.dtype))
+        steps, chunks = x.shape[1] // size, x.reshape(-1, size, height, width, channels)
         order = (0, 3, 4, 2, 1, 5) if stride == 1 else (0, 2, 3, 4, 1, 5)
-        inner = w * channels if stride == 1 else h * w * channels
-        weights = kernels.transpose(order).reshape(groups, inner, -1)
+        weights = kernels.transpose(order).reshape(groups, -1, (h if stride == 1 else 1) * members * out)
 
         def step(index: Array, y: Array) -> Array:
-            group, place = jnp.divmod(index, pictures // size)
+            group, place = jnp.divmod(index, steps)
             if stride == 1:
-                products = columns(chunks[index]) @ weights[group]
-                products = products.reshape(size, height, across, h, members * out)
+                products = (columns(chunks[index]) @ weights[group]).reshape(size, height, across, h, members * out)
                 part = sum((products[:, i : i + down, :, i] for i in range(1, h)), products[:, :down, :, 0])
             else:
                 part = patches(chunks[index]) @ weights[group]
             part = part.reshape(size, down, across, members, out).transpose(3, 0, 1, 2, 4)
-            return lax.dynamic_update_slice(y, part[None], (group, 0, place * size, 0, 0, 0))
+            return lax.dynamic_update_slice(y, part, (group * members, place * size, 0, 0, 0))
 
-        empty = jnp.zeros((groups, members, pictures, down, across, out), x.dtype)
-        return lax.fori_loop(0, len(chunks), step, empty)
+        empty = jnp.zeros((groups * members, x.shape[1], down, across, out), x.dtype)
+        y: Array = lax.fori_loop(0, len(chunks), step, empty)
+        return y.reshape(groups, members, *y.shape[1:])
 
     @forward.def_vmap
     def forward_rule(size: int, batched: list[bool], x: Array, kernels: Array) -> tuple[Array, bool]:
@@ -144,27 +143,26 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
     @custom_vmap
     def kernel_gradient(x: Array, dy: Array) -> Array:
         (groups, members, pictures), channels, out = dy.shape[:3], x.shape[-1], dy.shape[-1]
-        wide = (
-            height * across * (w * channels + h * members * out)
-            if stride == 1
-            else (down * across * (h * w * channels + members * out))
-        )
-        size = _pictures_per_step(pictures, wide * x.dtype.itemsize)
-        chunks = x.reshape(-1, size, *x.shape[2:])
+        size = _pictures_per_step(pictures, bytes_each(channels, members * out, x.dtype))
+        steps, chunks = pictures // size, x.reshape(-1, size, height, width, channels)
+        # An axis of length one, as N is after the first layer, could have XLA copy all of `dy`.
+        flat = dy.reshape(groups * members, pictures, down, across, out)
 
         def step(index: Array, total: Array) -> Array:
-            group, place = jnp.divmod(index, pictures // size)
-            start = (group, 0, place * size, 0, 0, 0)
-            part = lax.dynamic_slice(dy, start, (1, members, size, down, across, out))[0]
+            group, place = jnp.divmod(index, steps)
+            start = (group * members, place * size, 0, 0, 0)
+            part = lax.dynamic_slice(flat, start, (members, size, down, across, out))
             part = part.transpose(1, 2, 3, 0, 4).reshape(size, down, across, members * out)
             left, right = (columns(chunks[index]), rows(part)) if stride == 1 else (patches(chunks[index]), part)
-            return total.at[group].add(lax.dot_general(left, right, (((0, 1, 2), (0, 1, 2)), ((), ()))))
+            # As matrices: XLA would write out a transpose of anything with more axes.
+            left, right = left.reshape(-1, left.shape[-1]), right.reshape(-1, right.shape[-1])
+            return total.at[group].add(left.T @ right)
 
         shape = (w, channels, h, members, out) if stride == 1 else (h, w, channels, members, out)
         order = (0, 4, 3, 1, 2, 5) if stride == 1 else (0, 4, 1, 2, 3, 5)
-        split = 2 if stride == 1 else 3
-        zeros = jnp.zeros((groups, math.prod(shape[:split]), math.prod(shape[split:])), x.dtype)
-        total = lax.fori_loop(0, len(chunks), step, zeros)
+        columns_out = (h if stride == 1 else 1) * members * out
+        zeros = jnp.zeros((groups, math.prod(shape) // columns_out, columns_out), x.dtype)
+        total: Array = lax.fori_loop(0, len(chunks), step, zeros)
         return total.reshape(groups, *shape).transpose(order)
 
     @kernel_gradient.def_vmap
@@ -188,13 +186,14 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
             return lax.pad(part, jnp.zeros((), part.dtype), spread)
 
         def step(index: Array, dx: Array) -> Array:
-            products = (chunks[index] @ weights[index // (pictures // size)]).reshape(
-                size, down, across, h, w, channels
-            )
+            products = chunks[index] @ weights[index // (pictures // size)]
+            products = products.reshape(size, down, across, h, w, channels)
             places = [back(products[:, :, :, i, j], i, j) for i in range(h) for j in range(w)]
-            return lax.dynamic_update_index_in_dim(dx, sum(places[1:], places[0]), index, 0)
+            moved: Array = lax.dynamic_update_index_in_dim(dx, sum(places[1:], places[0]), index, 0)
+            return moved
 
-        dx = lax.fori_loop(0, len(chunks), step, jnp.zeros((len(chunks), size, height, width, channels), dy.dtype))
+        empty = jnp.zeros((len(chunks), size, height, width, channels), dy.dtype)
+        dx: Array = lax.fori_loop(0, len(chunks), step, empty)
         return dx.reshape(groups, pictures, height, width, channels)
 
     @input_gradient.def_vmap

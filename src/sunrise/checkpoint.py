@@ -237,10 +237,10 @@ class Checkpoints:
         part = self.folder / f".step-{snapshot.timesteps:09d}.part"
         segment_part: Path | None = None
         try:
-            segments = [s for s in self.segments if any(s.spans[r].stop > snapshot.oldest[r] for r in s.spans)]
-            if not snapshot.spans:
-                segments = []
-            elif any(span.stop > span.start for span in snapshot.spans.values()):
+            segments = [
+                s for s in self.segments if any(s.spans[r].stop > oldest for r, oldest in snapshot.oldest.items())
+            ]
+            if any(span.stop > span.start for span in snapshot.spans.values()):
                 file = f"segment-{self._next_number():06d}.safetensors"
                 self.replay.mkdir(parents=True, exist_ok=True)
                 segment_part = self.replay / f".{file}.part"
@@ -270,11 +270,12 @@ class Checkpoints:
         for timesteps in self.steps():
             if timesteps > snapshot.timesteps:  # the timesteps were counted anew
                 self._remove(timesteps)
-        self.prune()
+        # A finished run that does not keep its replay buffer keeps it for no earlier checkpoint either.
+        self.prune(self.keep if snapshot.spans else 1)
 
-    def prune(self) -> None:
+    def prune(self, keep: int) -> None:
         """Remove all but the newest checkpoints, and the segments that none of them needs."""
-        for timesteps in self.steps()[: -self.keep]:
+        for timesteps in self.steps()[:-keep]:
             self._remove(timesteps)
         needed = {segment.file for segment in self.segments}
         for timesteps in self.steps():

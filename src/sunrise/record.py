@@ -138,9 +138,7 @@ class RunFolder:
             file.seek(0)
             owner = file.read().strip() or "another process"
             file.close()
-            raise SunriseError(
-                f"{self.path} is in use by another process ({owner}): wait for it, or stop it."
-            ) from None
+            raise SunriseError(f"{self.path} is in use by {owner}: wait for it, or stop it.") from None
         file.truncate(0)
         file.write(f"process {os.getpid()}\n")
         file.flush()
@@ -233,6 +231,9 @@ class RunFolder:
         """The rows of metrics.jsonl."""
         path = self.path / "metrics.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def __del__(self) -> None:
+        self.close()  # a model that is dropped does not keep others out
 
     def close(self) -> None:
         if self._scalars is not None:

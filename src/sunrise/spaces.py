@@ -1,5 +1,6 @@
 """Observation and action spaces: as JSON, so that a saved model knows what it takes, and against what it is given."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 from sunrise.errors import SunriseError
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Observation
+
+LARGEST = 2**27
+"""Numbers in an observation; a file that says more is not believed."""
 
 
 def describe(space: gym.Space[Any]) -> dict[str, Any]:
@@ -39,8 +43,8 @@ def restore(text: dict[str, Any]) -> gym.Space[Any]:
         if text["kind"] == "discrete":
             return gym.spaces.Discrete(text["n"], start=text["start"])
         dtype = np.dtype(text["dtype"])
-        if dtype.kind not in "fiub":
-            raise ValueError(f"a Box of {dtype}")
+        if dtype.kind not in "fiub" or math.prod(text["shape"]) > LARGEST:
+            raise ValueError(f"a Box of {dtype} {text['shape']}")
         low, high = (
             np.broadcast_to(np.array([float(v) for v in text[side]]), (int(np.prod(text["shape"])),))
             .reshape(text["shape"])

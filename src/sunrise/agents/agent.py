@@ -41,6 +41,15 @@ from sunrise.train import Trainer, Watchers
 from sunrise.types import Observation, State, rows
 
 FORMAT = "sunrise-model-1"
+ABOUT = {
+    "algo": str,
+    "policy": str,
+    "settings": dict,
+    "timesteps": int,
+    "observation_space": dict,
+    "action_space": dict,
+}
+"""What a file of agents says about itself, and of which kind."""
 NO_SECOND_ENV = "a second environment is needed and cannot be made from this one; give `eval_env`, or an id as `env`."
 log = logging.getLogger("sunrise")
 
@@ -376,35 +385,39 @@ class Agent:
         """Read agents that `save` wrote. Nothing in the file is executed."""
         file = with_suffix(path)
         about = read_about(file)
-        if about.get("format") != FORMAT:
+        if about.get("format") != FORMAT or not all(isinstance(about.get(n), kind) for n, kind in ABOUT.items()):
             raise SunriseError(f"{file} is not a model of ours.")
         if about["algo"] != cls.algo:
             raise SunriseError(f"{file} is a model of {about['algo']}, not of {cls.algo}.")
         kept = about["settings"] | {"run_dir": ""} | settings
-        env_id = kept.pop("env_id")
-        total = kept.pop("total_timesteps")
+        run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
         model = cls(about["policy"], None, **kept)
-        model.config = with_settings(model.config, {"env_id": env_id, "total_timesteps": total})
+        model.config = with_settings(model.config, run)
         if about.get("learning_rate_schedule") and "learning_rate" not in settings:
             log.warning(
                 "%s was trained with a schedule of learning rates, which a file cannot hold: give it again.", file
             )
         model._timesteps = int(about["timesteps"])
-        model._fit(restore(about["observation_space"]), restore(about["action_space"]))
-        model.ensemble = load_tree(file, model.ensemble)
+        model._fit(restore(about["observation_space"]), restore(about["action_space"]), file)
         if env is not None:
             model.set_env(env)
         return model
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> None:
-        """Build the ensemble for an environment's spaces."""
+    def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], file: Path | None = None) -> None:
+        """Build the ensemble for an environment's spaces: a new one, or that of a file, looked at before it is read."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
         self.parts = self.algorithm.fit(self.config, observation_space, action_space)
         self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
+        key = root_key(self.config.run.seed, "init")
         with jax.default_device(self.device):
-            self.ensemble, self.tally = self.sunrise.init(root_key(self.config.run.seed, "init"), self.numbers)
+            if file is None:
+                self.ensemble, self.tally = self.sunrise.init(key, self.numbers)
+            else:
+                shapes, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
+                self.ensemble = load_tree(file, shapes)
+                self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
         self._draws = 0
 
     def _members(self) -> State:

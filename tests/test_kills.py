@@ -1,0 +1,97 @@
+"""Real processes, killed with SIGKILL at random moments again and again, end where the one never killed ends."""
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from sunrise.checkpoint import Checkpoints
+from tests import runs
+
+KILLS = int(os.environ.get("SUNRISE_KILLS", "5"))
+"""Kills of each run; `make soak` asks for many more."""
+SMALL = "--ensemble-size 2 --batch-size 8 --learning-starts 20 --eval-episodes 1 --log-freq 50 --seed 3"
+FAMILIES = {
+    "one MuJoCo environment": "train sac --env-id Hopper-v5 --net-arch 8 8 --buffer-size 400 --save-freq 25 "
+    "--eval-freq 500 --total-timesteps 1500",
+    "three environments in processes of their own": "train sac --env-id InvertedPendulum-v5 --net-arch 8 8 "
+    "--buffer-size 400 --num-envs 3 --vectorization async --bootstrap-prob 0.5 --save-freq 30 --eval-freq 500 "
+    "--total-timesteps 1500",
+    "an Atari game": "train rainbow --env-id ALE/Pong-v5 --net-arch 8 --n-atoms 5 --n-step 3 --buffer-size 200 "
+    "--target-update-interval 20 --save-freq 15 --eval-freq 0 --total-timesteps 400",
+}
+
+
+def start(command: str) -> "subprocess.Popen[str]":
+    arguments = [sys.executable, "-m", "sunrise", *shlex.split(command)]
+    return subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def finish(command: str) -> str:
+    process = start(command)
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    return errors
+
+
+def steps_of(folder: Path) -> list[int]:
+    return Checkpoints(folder / "checkpoints").steps()
+
+
+def kill_soon(command: str, folder: Path, rng: random.Random) -> bool:
+    """Start, let it make a checkpoint or two, and kill it wherever it is then; False if it came to its end first."""
+    before, process = steps_of(folder)[-1:], start(command)
+    while process.poll() is None and steps_of(folder)[-1:] == before:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0, 0.15))
+    alive = process.poll() is None
+    if alive:
+        os.killpg(process.pid, signal.SIGKILL)
+    _, errors = process.communicate()
+    assert alive or process.returncode == 0, errors
+    return alive
+
+
+def whole_and_killed(name: str, folder: Path) -> int:
+    """A run of a family that is left alone, and one that is not; how often that was killed."""
+    rng = random.Random(name)
+    begin = f"{FAMILIES[name]} {SMALL} --run-dir"
+    finish(f"{begin} {folder / 'whole'}")
+    killed = folder / "killed"
+    kills = int(kill_soon(f"{begin} {killed}", killed, rng))
+    while kills and kills < KILLS and kill_soon(f"resume {killed}", killed, rng):
+        kills += 1
+    finish(f"resume {killed}")
+    return kills
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int]]:
+    folders = {name: tmp_path_factory.mktemp("family") for name in FAMILIES}
+    with ThreadPoolExecutor(2) as pool:
+        kills = pool.map(whole_and_killed, folders, folders.values())
+    return dict(zip(folders, zip(folders.values(), kills, strict=True), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_run_killed_many_times_is_the_run_never_killed(name: str, families: dict[str, tuple[Path, int]]) -> None:
+    folder, kills = families[name]
+    assert kills == KILLS
+    runs.assert_same(folder / "whole", folder / "killed")
+    assert not list((folder / "killed").rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_left_as_it_is(families: dict[str, tuple[Path, int]]) -> None:
+    folder = families["one MuJoCo environment"][0] / "killed"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert "is finished: 1,500 timesteps" in finish(f"resume {folder}")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

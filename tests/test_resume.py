@@ -1,0 +1,185 @@
+"""A run that is stopped and resumed is the run that was never stopped, bit for bit."""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from sunrise import SAC, Rainbow, SunriseError
+from sunrise.agents import Agent
+from tests import runs, tiny, toys
+from tests.image_task import Lights
+
+toys.register()
+if "toy/Lights-v0" not in gym.registry:
+    gym.register("toy/Lights-v0", Lights)  # type: ignore[arg-type]
+SMALL: dict[str, Any] = {
+    "ensemble_size": 2,
+    "net_arch": (8, 8),
+    "batch_size": 8,
+    "buffer_size": 90,
+    "learning_starts": 20,
+    "eval_freq": 50,
+    "eval_episodes": 1,
+    "log_freq": 25,
+    "save_freq": 40,
+    "seed": 3,
+}
+DISCRETE = SMALL | {"net_arch": (8,), "n_atoms": 5, "n_step": 3, "target_update_interval": 20, "bootstrap_prob": 0.5}
+KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
+    "uniform replay that wraps": (SAC, "MlpPolicy", "Pendulum-v1", SMALL),
+    "three environments, noise, member exploration": (
+        SAC,
+        "MlpPolicy",
+        "toy/Pair-v0",
+        SMALL
+        | {"num_envs": 3, "reward_noise": 0.5, "exploration": "member", "gradient_steps": -1, "bootstrap_prob": 0.5},
+    ),
+    "rounds of updates": (SAC, "MlpPolicy", "Pendulum-v1", SMALL | {"train_freq": 7, "gradient_steps": 3}),
+    "priorities and n-step windows": (Rainbow, "MlpPolicy", "CartPole-v1", DISCRETE),
+    "frames, two environments": (Rainbow, "CnnPolicy", "toy/Lights-v0", DISCRETE | {"num_envs": 2}),
+}
+
+
+def make(kind: str, folder: Path, **changes: Any) -> Agent:
+    cls, policy, env, settings = KINDS[kind]
+    return cls(policy, env, **{**settings, "run_dir": str(folder), **changes})
+
+
+def stop_at(timesteps: int) -> Callable[[dict[str, Any], Any], None]:
+    """A callback that pulls the plug: no clean-up of ours runs."""
+
+    def callback(now: dict[str, Any], _: Any) -> None:
+        if now["self"].num_timesteps >= timesteps:
+            now["self"].life.settle()
+            raise KeyError("the power went")
+
+    return callback
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_stopped_at_any_step_and_resumed_is_the_run_never_stopped(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(kind, tmp_path / "whole").learn(180, progress_bar=False, log_interval=None)
+    for step in (57, 122):
+        broken = tmp_path / f"broken-{step}"
+        with pytest.raises(KeyError):
+            make(kind, broken).learn(180, stop_at(step), progress_bar=False, log_interval=None)
+        again = KINDS[kind][0].resume(broken)
+        assert again.num_timesteps == 40 * (step // 40) or kind.startswith("three")
+        again.learn(180 - again.num_timesteps, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+        runs.assert_same(tmp_path / "whole", broken)
+
+
+def test_a_run_of_more_timesteps_is_the_one_that_was_extended(tmp_path: Path) -> None:
+    kind = "uniform replay that wraps"
+    make(kind, tmp_path / "whole").learn(130, progress_bar=False, log_interval=None)
+    make(kind, tmp_path / "part").learn(70, progress_bar=False, log_interval=None)
+    assert json.loads((tmp_path / "part" / "status.json").read_text())["status"] == "finished"
+    more = SAC.resume(tmp_path / "part")
+    more.learn(60, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+    runs.assert_same(tmp_path / "whole", tmp_path / "part")
+
+
+def test_saving_logging_and_evaluating_have_no_influence_on_the_result(tmp_path: Path) -> None:
+    kind = "priorities and n-step windows"
+    often = make(kind, tmp_path / "often", save_freq=3, log_freq=5, eval_freq=20, keep=1)
+    never = make(kind, tmp_path / "never", save_freq=0, log_freq=1000, eval_freq=0)
+    for model in (often, never):
+        model.learn(120, progress_bar=False, log_interval=None)
+    assert tiny.same_bits(often.ensemble, never.ensemble)
+    assert len(list((tmp_path / "often" / "checkpoints").glob("step-*"))) == 1
+
+
+def test_a_run_without_a_checkpoint_begins_again(tmp_path: Path) -> None:
+    kind = "uniform replay that wraps"
+    make(kind, tmp_path / "whole").learn(70, progress_bar=False, log_interval=None)
+    with pytest.raises(KeyError):
+        make(kind, tmp_path / "early").learn(70, stop_at(39), progress_bar=False, log_interval=None)
+    assert (tmp_path / "early" / "metrics.jsonl").exists()
+    again = SAC.resume(tmp_path / "early")
+    assert again.num_timesteps == 0
+    again.learn(70, progress_bar=False, log_interval=None)
+    runs.assert_same(tmp_path / "whole", tmp_path / "early")
+
+
+def test_a_schedule_is_asked_for_again(tmp_path: Path) -> None:
+    kind = "uniform replay that wraps"
+
+    def rate(left: float) -> float:
+        return 1e-3 * left
+
+    make(kind, tmp_path / "whole", learning_rate=rate).learn(100, progress_bar=False, log_interval=None)
+    with pytest.raises(KeyError):
+        make(kind, tmp_path / "run", learning_rate=rate).learn(100, stop_at(90), progress_bar=False, log_interval=None)
+    with pytest.raises(SunriseError, match="schedule of learning rates"):
+        SAC.resume(tmp_path / "run")
+    again = SAC.resume(tmp_path / "run", learning_rate=rate)
+    again.learn(20, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+    runs.assert_same(tmp_path / "whole", tmp_path / "run")
+
+
+def test_tensorboard_forgets_what_is_done_again(tmp_path: Path) -> None:
+    kind = "uniform replay that wraps"
+    with pytest.raises(KeyError):
+        make(kind, tmp_path).learn(180, stop_at(118), progress_bar=False, log_interval=None)
+    SAC.resume(tmp_path).learn(100, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert [e.step for e in events.Scalars("train/alpha")] == [25, 50, 75, 100, 125, 150, 175, 180]
+
+
+def test_other_versions_and_machines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    make("uniform replay that wraps", tmp_path).learn(50, progress_bar=False)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["versions"]["jax"], config["machine"]["cores"] = "0.1", 64
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with caplog.at_level(logging.WARNING, "sunrise"):
+        SAC.resume(tmp_path)
+    assert "began with jax 0.1 and goes on with" in caplog.text
+    assert "began with cores 64" in caplog.text
+    assert "system" not in caplog.text
+
+
+def test_a_run_that_dropped_its_replay_buffer_can_be_looked_at_and_not_extended(tmp_path: Path) -> None:
+    make("uniform replay that wraps", tmp_path, keep_replay=False).learn(90, progress_bar=False)
+    assert not list((tmp_path / "checkpoints" / "replay").glob("*"))
+    assert len(list((tmp_path / "checkpoints").glob("step-*"))) == 1
+    with pytest.raises(SunriseError, match="without keeping its replay buffer"):
+        SAC.resume(tmp_path)
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    model = make("uniform replay that wraps", tmp_path)
+    model.learn(50, progress_bar=False)
+    assert model.folder is not None
+    model.folder.lock()
+    with pytest.raises(SunriseError, match="is in use by process"):
+        SAC.resume(tmp_path)
+    model.folder.close()
+    assert SAC.resume(tmp_path).num_timesteps == 50
+
+
+def test_a_minibatch_that_is_not_finite_is_kept_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from safetensors.numpy import load_file
+
+    from sunrise.cli import main
+
+    model = make("uniform replay that wraps", tmp_path, learning_rate=1e30)
+    with pytest.raises(SunriseError, match="of member 0 in update"):
+        model.learn(60, progress_bar=False)
+    batch = load_file(tmp_path / "fault" / "batch.safetensors")
+    assert batch["batch.reward"].shape == (8,)
+    assert np.isfinite(batch["batch.obs"]).all()
+    main(["inspect", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "status            failed" in shown
+    assert "not finite: " in shown
+    assert "of member 1" in shown

@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import nn
 
-from turns import fastest, take_turns
+from turns import fastest
 
 SIZE, CHANNELS, FILTERS, LAYERS = 84, 9, 32, 4
 
@@ -38,4 +38,12 @@ if __name__ == "__main__":
             cotangent = torch.rand_like(encoders[0](pictures)).to(memory_format=layout)
         subjects.append((encoders, pictures, cotangent))
     subject = min(subjects, key=lambda each: fastest(lambda: passes(*each), 2))
-    take_turns(lambda: passes(*subject), torch.set_num_threads)
+    speed = {}
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        speed[threads] = fastest(lambda: passes(*subject), 2)
+    threads = min(speed, key=speed.get)
+    torch.set_num_threads(threads)
+    print(threads, flush=True)
+    for _ in sys.stdin:  # a pass takes seconds: fewer of them than in turns.py
+        print(fastest(lambda: passes(*subject), 3), flush=True)

@@ -20,7 +20,7 @@ from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
 STEP_BYTES = 4 * 2**20
-"""What the widest array of one step may take: about what two cores' caches hold."""
+"""What the arrays of one step may take. By measurement: twice as much leaves the cache, half leaves cores idle."""
 
 
 def conv(x: Float[Array, "B H W C"], kernel: Float[Array, "h w C O"], stride: int = 1) -> Float[Array, "B H2 W2 O"]:
@@ -85,48 +85,79 @@ class Passes(NamedTuple):
     """[G B H2 W2 O], [G h w C O] -> [G B H W C]"""
 
 
+class Form(NamedTuple):
+    """A convolution as one matrix product, `fold(expand(x) @ matrix)`, where `matrix` holds the kernel's numbers."""
+
+    expand: Callable[[Array], Array]
+    """[b H W C] -> [b . . K]"""
+    fold: Callable[[Array], Array]
+    """[b . . L] -> [b H2 W2 O]"""
+    unfold: Callable[[Array], Array]
+    """[b H2 W2 O] -> [b . . L], the transpose of `fold`: so the matrix's gradient is expand(x)ᵀ unfold(dy)."""
+    order: tuple[int, ...]
+    """The axes of [G N h w C O] as the matrix has them."""
+    inner: int
+    """How many of them, after G, are summed over."""
+    places: int
+    """How many rows of the product a picture makes."""
+
+
+def _form(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> Form:
+    """With stride 1 columns are shifted in the picture and rows in the output: for 3 x 3 a third of the patches' size.
+
+    With a larger stride that would compute rows nobody reads, and the patches are smaller anyway.
+    """
+    (height, width), (h, w) = picture, window
+    down, across = (height - h) // stride + 1, (width - w) // stride + 1
+
+    def patches(x: Array) -> Array:
+        tall, wide = stride * (down - 1) + 1, stride * (across - 1) + 1
+        seen = [x[:, i : i + tall : stride, j : j + wide : stride] for i in range(h) for j in range(w)]
+        return jnp.concatenate(seen, axis=-1)
+
+    def columns(x: Array) -> Array:
+        return jnp.concatenate([x[:, :, j : j + across] for j in range(w)], axis=-1)
+
+    def sum_rows(products: Array) -> Array:
+        parts = jnp.split(products, h, axis=-1)
+        return sum((part[:, i : i + down] for i, part in enumerate(parts[1:], 1)), parts[0][:, :down])
+
+    def shift_rows(dy: Array) -> Array:
+        padded = jnp.pad(dy, ((0, 0), (h - 1, h - 1), (0, 0), (0, 0)))
+        return jnp.concatenate([padded[:, h - 1 - i : h - 1 - i + height] for i in range(h)], axis=-1)
+
+    if stride == 1:
+        return Form(columns, sum_rows, shift_rows, (0, 3, 4, 2, 1, 5), 2, height * across)
+    return Form(patches, lambda y: y, lambda dy: dy, (0, 2, 3, 4, 1, 5), 3, down * across)
+
+
 @cache
 def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> Passes:
     (height, width), (h, w) = picture, window
     if h > height or w > width:
         raise ValueError(f"a kernel of {h} x {w} does not fit into pictures of {height} x {width}")
     down, across = (height - h) // stride + 1, (width - w) // stride + 1
+    form = _form(stride, picture, window)
 
-    def patches(x: Array) -> Array:
-        """[b H W C] -> [b H2 W2 h·w·C]: what the kernel sees at each place."""
-        rows, columns = stride * (down - 1) + 1, stride * (across - 1) + 1
-        seen = [x[:, i : i + rows : stride, j : j + columns : stride] for i in range(h) for j in range(w)]
-        return jnp.concatenate(seen, axis=-1)
+    def matrix_shape(kernels: tuple[int, ...]) -> tuple[int, ...]:
+        groups, *axes = (kernels[axis] for axis in form.order)
+        return groups, math.prod(axes[: form.inner]), math.prod(axes[form.inner :])
 
-    def columns(x: Array) -> Array:
-        """[b H W C] -> [b H W2 w·C]: what one row of the kernel sees; a third of the patches for 3 x 3."""
-        return jnp.concatenate([x[:, :, j : j + across] for j in range(w)], axis=-1)
-
-    def rows(dy: Array) -> Array:
-        """[b H2 W2 O] -> [b H W2 h·O]: the output that row i of the kernel gives to from each row of the picture."""
-        padded = jnp.pad(dy, ((0, 0), (h - 1, h - 1), (0, 0), (0, 0)))
-        return jnp.concatenate([padded[:, h - 1 - i : h - 1 - i + height] for i in range(h)], axis=-1)
-
-    def bytes_each(channels: int, out: int, kind: jnp.dtype) -> int:
-        """What one picture takes in the forward pass and in the kernel's gradient."""
-        wide = height * across * (w * channels + h * out) if stride == 1 else down * across * (h * w * channels + out)
-        return wide * kind.itemsize
+    def few(x: Array, matrices: tuple[int, ...]) -> Array:
+        """[G B ...] -> [steps b ...]"""
+        size = _pictures_per_step(x.shape[1], form.places * sum(matrices[1:]) * x.dtype.itemsize)
+        return x.reshape(-1, size, *x.shape[2:])
 
     @custom_vmap
     def forward(x: Array, kernels: Array) -> Array:
-        groups, members, *_, channels, out = kernels.shape
-        size = _pictures_per_step(x.shape[1], bytes_each(channels, members * out, x.dtype))
-        steps, chunks = x.shape[1] // size, x.reshape(-1, size, height, width, channels)
-        order = (0, 3, 4, 2, 1, 5) if stride == 1 else (0, 2, 3, 4, 1, 5)
-        weights = kernels.transpose(order).reshape(groups, -1, (h if stride == 1 else 1) * members * out)
+        groups, members, *_, out = kernels.shape
+        matrices = kernels.transpose(form.order).reshape(matrix_shape(kernels.shape))
+        chunks = few(x, matrices.shape)
+        size, steps = chunks.shape[1], len(chunks) // groups
 
         def step(index: Array, y: Array) -> Array:
             group, place = jnp.divmod(index, steps)
-            if stride == 1:
-                products = (columns(chunks[index]) @ weights[group]).reshape(size, height, across, h, members * out)
-                part = sum((products[:, i : i + down, :, i] for i in range(1, h)), products[:, :down, :, 0])
-            else:
-                part = patches(chunks[index]) @ weights[group]
+            part = form.fold(form.expand(chunks[index]) @ matrices[group])
             part = part.reshape(size, down, across, members, out).transpose(3, 0, 1, 2, 4)
             return lax.dynamic_update_slice(y, part, (group * members, place * size, 0, 0, 0))
 
@@ -134,17 +165,12 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
         y: Array = lax.fori_loop(0, len(chunks), step, empty)
         return y.reshape(groups, members, *y.shape[1:])
 
-    @forward.def_vmap
-    def forward_rule(size: int, batched: list[bool], x: Array, kernels: Array) -> tuple[Array, bool]:
-        if batched[0]:
-            return _split(forward(_merge(x), _merge(_every(size, batched[1], kernels))), size), True
-        return _members_out(forward(x, _members_in(kernels)), size), True
-
     @custom_vmap
     def kernel_gradient(x: Array, dy: Array) -> Array:
-        (groups, members, pictures), channels, out = dy.shape[:3], x.shape[-1], dy.shape[-1]
-        size = _pictures_per_step(pictures, bytes_each(channels, members * out, x.dtype))
-        steps, chunks = pictures // size, x.reshape(-1, size, height, width, channels)
+        (groups, members, pictures), out = dy.shape[:3], dy.shape[-1]
+        shape = (groups, members, h, w, x.shape[-1], out)
+        chunks = few(x, matrix_shape(shape))
+        size, steps = chunks.shape[1], len(chunks) // groups
         # An axis of length one, as N is after the first layer, could have XLA copy all of `dy`.
         flat = dy.reshape(groups * members, pictures, down, across, out)
 
@@ -153,23 +179,13 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
             start = (group * members, place * size, 0, 0, 0)
             part = lax.dynamic_slice(flat, start, (members, size, down, across, out))
             part = part.transpose(1, 2, 3, 0, 4).reshape(size, down, across, members * out)
-            left, right = (columns(chunks[index]), rows(part)) if stride == 1 else (patches(chunks[index]), part)
+            left, right = form.expand(chunks[index]), form.unfold(part)
             # As matrices: XLA would write out a transpose of anything with more axes.
-            left, right = left.reshape(-1, left.shape[-1]), right.reshape(-1, right.shape[-1])
-            return total.at[group].add(left.T @ right)
+            return total.at[group].add(left.reshape(-1, left.shape[-1]).T @ right.reshape(-1, right.shape[-1]))
 
-        shape = (w, channels, h, members, out) if stride == 1 else (h, w, channels, members, out)
-        order = (0, 4, 3, 1, 2, 5) if stride == 1 else (0, 4, 1, 2, 3, 5)
-        columns_out = (h if stride == 1 else 1) * members * out
-        zeros = jnp.zeros((groups, math.prod(shape) // columns_out, columns_out), x.dtype)
-        total: Array = lax.fori_loop(0, len(chunks), step, zeros)
-        return total.reshape(groups, *shape).transpose(order)
-
-    @kernel_gradient.def_vmap
-    def kernel_gradient_rule(size: int, batched: list[bool], x: Array, dy: Array) -> tuple[Array, bool]:
-        if batched[0]:
-            return _split(kernel_gradient(_merge(x), _merge(_every(size, batched[1], dy))), size), True
-        return _members_out(kernel_gradient(x, _members_in(dy)), size), True
+        total: Array = lax.fori_loop(0, len(chunks), step, jnp.zeros(matrix_shape(shape), x.dtype))
+        back = sorted(range(len(shape)), key=form.order.__getitem__)
+        return total.reshape([shape[axis] for axis in form.order]).transpose(back)
 
     @custom_vmap
     def input_gradient(dy: Array, kernels: Array) -> Array:
@@ -196,11 +212,9 @@ def _passes(stride: int, picture: tuple[int, int], window: tuple[int, int]) -> P
         dx: Array = lax.fori_loop(0, len(chunks), step, empty)
         return dx.reshape(groups, pictures, height, width, channels)
 
-    @input_gradient.def_vmap
-    def input_gradient_rule(size: int, batched: list[bool], dy: Array, kernels: Array) -> tuple[Array, bool]:
-        dy, kernels = _every(size, batched[0], dy), _every(size, batched[1], kernels)
-        return _split(input_gradient(_merge(dy), _merge(kernels)), size), True
-
+    forward.def_vmap(_more_groups_or_members(forward))
+    kernel_gradient.def_vmap(_more_groups_or_members(kernel_gradient))
+    input_gradient.def_vmap(_more_groups(input_gradient))
     return Passes(forward, kernel_gradient, input_gradient)
 
 
@@ -210,24 +224,26 @@ def _pictures_per_step(pictures: int, bytes_each: int) -> int:
     return max(size for size in range(1, min(pictures, most) + 1) if pictures % size == 0)
 
 
-def _every(size: int, batched: bool, x: Array) -> Array:
-    return x if batched else jnp.broadcast_to(x, (size, *x.shape))
+def _more_groups(two_arrays: Callable[[Array, Array], Array]) -> Callable[..., tuple[Array, bool]]:
+    """The rule for `vmap` where each mapped copy has pictures of its own: [A G ...] -> [A·G ...] and back."""
+
+    def rule(size: int, batched: list[bool], *arrays: Array) -> tuple[Array, bool]:
+        every = [x if own else jnp.broadcast_to(x, (size, *x.shape)) for own, x in zip(batched, arrays, strict=True)]
+        first, second = (x.reshape(-1, *x.shape[2:]) for x in every)
+        result = two_arrays(first, second)
+        return result.reshape(size, -1, *result.shape[1:]), True
+
+    return rule
 
 
-def _merge(x: Array) -> Array:
-    return x.reshape(-1, *x.shape[2:])
+def _more_groups_or_members(two_arrays: Callable[[Array, Array], Array]) -> Callable[..., tuple[Array, bool]]:
+    """The same, but copies that share their pictures become members: [A G N ...] -> [G A·N ...] and back."""
 
+    def rule(size: int, batched: list[bool], x: Array, other: Array) -> tuple[Array, bool]:
+        if batched[0]:
+            return _more_groups(two_arrays)(size, batched, x, other)
+        joined = jnp.moveaxis(other, 0, 1)
+        result = two_arrays(x, joined.reshape(joined.shape[0], -1, *joined.shape[3:]))
+        return jnp.moveaxis(result.reshape(result.shape[0], size, -1, *result.shape[2:]), 1, 0), True
 
-def _split(x: Array, size: int) -> Array:
-    return x.reshape(size, -1, *x.shape[1:])
-
-
-def _members_in(x: Array) -> Array:
-    """[A G N ...] -> [G A·N ...]"""
-    x = jnp.moveaxis(x, 0, 1)
-    return x.reshape(x.shape[0], -1, *x.shape[3:])
-
-
-def _members_out(x: Array, size: int) -> Array:
-    """[G A·N ...] -> [A G N ...]"""
-    return jnp.moveaxis(x.reshape(x.shape[0], size, -1, *x.shape[2:]), 1, 0)
+    return rule

@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from sunrise.agents import SAC, TD3, Agent, DisCor, Rainbow, Random
+from sunrise.agents import CURL, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
 from sunrise.envs.dmc import register_dmc_envs
 from sunrise.envs.paper import register_paper_envs
 from sunrise.errors import NonFiniteError, SunriseError
@@ -10,4 +10,17 @@ from sunrise.errors import NonFiniteError, SunriseError
 register_paper_envs()
 register_dmc_envs()
 
-__all__ = ["SAC", "TD3", "Agent", "DisCor", "NonFiniteError", "Rainbow", "Random", "SunriseError", "__version__"]
+__all__ = [
+    "CURL",
+    "RAD",
+    "SAC",
+    "TD3",
+    "Agent",
+    "DisCor",
+    "DrQ",
+    "NonFiniteError",
+    "Rainbow",
+    "Random",
+    "SunriseError",
+    "__version__",
+]

@@ -12,11 +12,16 @@ from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
 from sunrise.envs.dmc import PAPER_TASKS
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError, near
+from sunrise.learners.curl import CURLSettings, curl
 from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.drq import DrQSettings, drq
+from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
+from sunrise.learners.rad import RADSettings, rad
 from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
 from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
 from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
+from sunrise.pixels import PictureShape, is_stack, picture_shape
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
@@ -50,6 +55,11 @@ def no_preset(env_id: str) -> Mapping[str, Any]:
 def paper_repeat(env_id: str) -> Mapping[str, Any]:
     """The paper's action repeat of a DeepMind Control task."""
     return {"action_repeat": PAPER_TASKS[env_id].action_repeat} if env_id in PAPER_TASKS else {}
+
+
+def paper_task(env_id: str) -> Mapping[str, Any]:
+    """All that the paper sets for a DeepMind Control task."""
+    return PAPER_TASKS[env_id]._asdict() if env_id in PAPER_TASKS else {}
 
 
 class Algorithm(NamedTuple):
@@ -165,6 +175,29 @@ def fit_rainbow(
     )
 
 
+def fit_pixels(
+    name: str, make: Callable[[PictureShape, int, Any, PixelNumbers], Learner]
+) -> Callable[[Config[Any], gym.Space[Any], gym.Space[Any]], Parts]:
+    """How a learner of pictures is fitted to spaces."""
+
+    def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
+        if not config.env.pixels:
+            raise SunriseError(f"{name} learns from pictures: for pixels=False use sac, td3 or discor instead.")
+        shape = picture_shape(observation_space, name)
+        check_continuous(action_space, name)
+        action_dim, settings = flat_size(action_space), config.learner
+        numbers = pixel_numbers(settings.pixel, action_dim)
+        make(shape, action_dim, settings, numbers)  # sizes that do not fit are refused now
+        return Parts(
+            make_learner=lambda numbers: make(shape, action_dim, settings, numbers),
+            numbers=numbers,
+            action_shape=(action_dim,),
+            action_dtype=np.dtype(np.float32),
+        )
+
+    return fit
+
+
 RAINBOW_TRAINING = TrainingSettings(
     buffer_size=100_000, learning_starts=1600, batch_size=32, n_step=20, prioritised=True
 )
@@ -181,6 +214,13 @@ AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
 NEVER = TrainingSettings(learning_starts=2**62, buffer_size=1000)
 DMC = DMCSettings()
+CNN_POLICIES = ("CnnPolicy",)
+PIXEL_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=256)
+DRQ_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=512)
+PIXEL_ENSEMBLE = EnsembleSettings(weight_temperature=10.0)
+"""The paper chose T from 10 and 100 on DeepMind Control."""
+NO_AUTHORS: dict[str, Any] = {}
+"""The authors published no code for pictures."""
 
 ALGORITHMS: dict[str, Algorithm] = {
     "sac": Algorithm("sac", MLP_POLICIES, Config(SACSettings(), DMC), AUTHORS_SAC, fit_sac, paper_repeat),
@@ -192,6 +232,30 @@ ALGORITHMS: dict[str, Algorithm] = {
         Config(learner=RainbowSettings(), env=AtariSettings(), training=RAINBOW_TRAINING),
         AUTHORS_RAINBOW,
         fit_rainbow,
+    ),
+    "rad": Algorithm(
+        "rad",
+        CNN_POLICIES,
+        Config(RADSettings(), DMCSettings(pixels=True), PIXEL_ENSEMBLE, PIXEL_TRAINING),
+        NO_AUTHORS,
+        fit_pixels("RAD", rad),
+        paper_task,
+    ),
+    "drq": Algorithm(
+        "drq",
+        CNN_POLICIES,
+        Config(DrQSettings(), DMCSettings(pixels=True, render_size=84), PIXEL_ENSEMBLE, DRQ_TRAINING),
+        NO_AUTHORS,
+        fit_pixels("DrQ", drq),
+        paper_repeat,
+    ),
+    "curl": Algorithm(
+        "curl",
+        CNN_POLICIES,
+        Config(CURLSettings(), DMCSettings(pixels=True), PIXEL_ENSEMBLE, PIXEL_TRAINING),
+        NO_AUTHORS,
+        fit_pixels("CURL", curl),
+        paper_task,
     ),
     "random": Algorithm(
         "random",
@@ -209,7 +273,7 @@ def make_replay(
 ) -> Replay:
     """The replay buffer that the settings and the observations ask for: frames are kept once each."""
     training, members = config.training, config.ensemble.ensemble_size
-    frames = isinstance(space, gym.spaces.Box) and space.dtype == np.uint8 and len(space.shape) >= 3
+    frames = is_stack(space)
     if not frames and training.n_step == 1 and not training.prioritised:
         return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
     return SequenceReplay(

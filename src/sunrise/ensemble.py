@@ -40,6 +40,9 @@ def ucb_scores(votes: Float[Array, "V *rest"], ucb_lambda: float | Float[Array, 
     return jnp.mean(votes, axis=0) + ucb_lambda * jnp.std(votes, axis=0)
 
 
+VIEW = 2**32 - 1
+"""What the update's key is folded with to augment a batch: no member has this number."""
+
 # -- the ensemble ------------------------------------------------------------------------------------------------------
 
 
@@ -169,24 +172,24 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
 
     def step_once(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> tuple[Any, ...]:
         one = make_learner(numbers[1])
-        members, batch = ensemble.members, sample.batch
+        members, now = ensemble.members, jax.random.fold_in(key, ensemble.step)
         keys = member_keys(key, ensemble.step, n)
+        batch = one.augment(sample.batch, jax.random.fold_in(now, VIEW))
+        sample = sample._replace(batch=batch)
         mask = sample.mask.T.astype(batch.reward.dtype)  # [N, B]
         backup = jax.vmap(one.bellman, (0, None, 0, 0))(members, batch, mask, keys)
-        random = jax.random.fold_in(jax.random.fold_in(key, ensemble.step), n)
-        weight, std = weigh(one, members, sample, backup, keys, random, numbers[0].temperature)
+        weight, std = weigh(one, members, sample, backup, keys, jax.random.fold_in(now, n), numbers[0].temperature)
         factor = jnp.broadcast_to(weight * sample.importance, mask.shape)
         new, info = jax.vmap(one.learn, (0, None, 0, 0, 0, None, 0))(
             members, batch, mask, backup, factor, ensemble.step, keys
         )
-        metrics = {name: value.mean() for name, value in info.metrics.items()}
-        metrics |= spread(disagreement=std, weight=weight)
-        return new, metrics, info.error.mean(axis=(0, 1))
+        return new, info, spread(disagreement=std, weight=weight)
 
     def update(
         ensemble: Ensemble, tally: Tally, sample: Sample, key: PRNGKeyArray, numbers: Any
     ) -> tuple[Ensemble, Tally, Report]:
-        new, metrics, priority = step_once(ensemble, sample, key, numbers)
+        new, info, shared = step_once(ensemble, sample, key, numbers)
+        metrics = {name: value.mean() for name, value in info.metrics.items()} | shared
         finite = jnp.isfinite(jnp.stack(list(metrics.values()))).all()
 
         def keep(new: Any, old: Any) -> Any:
@@ -196,7 +199,7 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         return (
             Ensemble(keep(new, ensemble.members), ensemble.step + finite),
             keep(tally_new, tally),
-            Report(finite, priority),
+            Report(finite, info.error.mean(axis=(0, 1))),
         )
 
     def candidates(one: Learner, members: State, obs: Observation, keys: Array) -> Array:
@@ -236,9 +239,10 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         return jnp.std(pool(jax.vmap(lambda state: one.judge(state, obs, action, None))(members)), axis=0)
 
     def faults(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> list[str]:
-        new, metrics, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
-        found = [name for name, value in metrics.items() if not np.isfinite(value)]
-        for name, leaf in named_leaves(new).items():
+        new, info, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
+        found = []
+        reported = {name: info.metrics[name] for name in make_learner(numbers[1]).metrics}
+        for name, leaf in {**reported, **named_leaves(new)}.items():
             bad = ~np.isfinite(np.asarray(leaf)).reshape(n, -1).all(axis=1)
             found += [f"{name} of member {i}" for i in np.flatnonzero(bad)]
         return found

@@ -67,17 +67,20 @@ class SACState(NamedTuple):
 
 def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
     """The numbers of `settings`, with `auto` resolved."""
-    entropy = settings.target_entropy
-    try:
-        goal = -float(action_dim) if entropy == "auto" else float(entropy)
-    except ValueError:
-        raise SunriseError(f"target_entropy is {entropy!r}, but must be a number or `auto`.") from None
     return SACNumbers(
         learning_rate=settings.learning_rate,
         tau=settings.tau,
-        target_entropy=goal,
+        target_entropy=entropy_goal(settings.target_entropy, action_dim),
         fixed_alpha=initial_alpha(settings.ent_coef)[0],
     )
+
+
+def entropy_goal(target_entropy: str | float, action_dim: int) -> float:
+    """The entropy that the tuning of α aims at."""
+    try:
+        return -float(action_dim) if target_entropy == "auto" else float(target_entropy)
+    except ValueError:
+        raise SunriseError(f"target_entropy is {target_entropy!r}, but must be a number or `auto`.") from None
 
 
 def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:

@@ -1,0 +1,103 @@
+"""From stacked frames to features: convolutions, then a layer to a few numbers that are normalised (SAC-AE, RAD)."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+
+from sunrise.convolution import conv
+from sunrise.errors import SunriseError
+from sunrise.networks import MLP, Linear
+from sunrise.pixels import PictureShape
+
+KERNEL, FIRST_STRIDE = 3, 2
+RELU_GAIN = 2**0.5
+LAYER_NORM_EPS = 1e-5
+
+
+class Convolutions(eqx.Module):
+    """3 x 3 convolutions with ReLU, without padding, the first with stride 2. Only the critic's loss trains them."""
+
+    kernels: tuple[Float[Array, "h w C O"], ...]
+    biases: tuple[Float[Array, "O"], ...]
+
+    def __call__(self, x: Float[Array, "B H W C"]) -> Float[Array, "B F"]:
+        for depth, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
+            x = jax.nn.relu(conv(x, kernel, FIRST_STRIDE if depth == 0 else 1) + bias)
+        return x.reshape(x.shape[0], -1)
+
+
+class Projection(eqx.Module):
+    """A linear layer, normalised over its outputs; an actor and a critic have one each."""
+
+    linear: Linear
+    scale: Float[Array, "Z"]
+    shift: Float[Array, "Z"]
+
+    def __call__(self, x: Float[Array, "B F"], tanh: bool) -> Float[Array, "B Z"]:
+        x = self.linear(x)
+        x = x - x.mean(axis=-1, keepdims=True)
+        x = x * jax.lax.rsqrt(jnp.mean(x**2, axis=-1, keepdims=True) + LAYER_NORM_EPS)
+        x = x * self.scale + self.shift
+        return jnp.tanh(x) if tanh else x
+
+
+def as_input(pictures: UInt8[Array, "B S H W C"]) -> Float[Array, "B H W SC"]:
+    """Stack and colours side by side as channels, in [0, 1]."""
+    rows, stack, height, width, colours = pictures.shape
+    channels = jnp.moveaxis(pictures, 1, 3).reshape(rows, height, width, stack * colours)
+    return channels / jnp.asarray(255, jnp.result_type(float))
+
+
+def feature_count(shape: PictureShape, filters: int, layers: int) -> int:
+    """How many numbers the convolutions give; pictures that are too small for them are refused."""
+    sides = []
+    for side in (shape.height, shape.width):
+        left = (side - KERNEL) // FIRST_STRIDE + 1 - (KERNEL - 1) * (layers - 1)
+        if side < KERNEL or left < 1:
+            raise SunriseError(
+                f"pictures of {shape.height} x {shape.width} are too small for {layers} convolutions: "
+                "make them larger, or lower conv_layers."
+            )
+        sides.append(left)
+    return sides[0] * sides[1] * filters
+
+
+def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Float[Array, "in out"]]:
+    """Matrices with orthonormal rows or columns, whichever are fewer.
+
+    They come from one draw for all of them: a draw is most of what the compiler has to chew on.
+    """
+    draw = jax.random.normal(key, (sum(i * o for i, o in shapes),))
+    matrices, used, before = [], 0, jnp.zeros(())
+    for i, o in shapes:
+        normal = draw[used : used + i * o].reshape(max(i, o), min(i, o))
+        used += i * o
+        # One after the other: decompositions that XLA runs side by side on a CPU may wait for each other for ever.
+        q, r = jnp.linalg.qr(jnp.where(jnp.isnan(before), jnp.nan, normal))
+        before = r[0, 0]
+        q = q * jnp.sign(jnp.diagonal(r))  # without it the matrices would not be uniform among the orthogonal ones
+        matrices.append(q if i >= o else q.T)
+    return matrices
+
+
+def convolutions(matrices: Sequence[Float[Array, "C O"]]) -> Convolutions:
+    """Delta-orthogonal kernels (Xiao et al., 2018): an orthogonal matrix in the middle, with ReLU's gain, and zeros."""
+    middle = KERNEL // 2
+    kernels = [
+        jnp.zeros((KERNEL, KERNEL, *matrix.shape)).at[middle, middle].set(RELU_GAIN * matrix) for matrix in matrices
+    ]
+    return Convolutions(tuple(kernels), tuple(jnp.zeros(matrix.shape[1]) for matrix in matrices))
+
+
+def projection(matrix: Float[Array, "F Z"]) -> Projection:
+    """A layer with a bias of 0, and a normalisation that changes nothing yet."""
+    outputs = matrix.shape[1]
+    return Projection(Linear(matrix, jnp.zeros(outputs)), jnp.ones(outputs), jnp.zeros(outputs))
+
+
+def unbiased_mlp(matrices: Sequence[Float[Array, "in out"]]) -> MLP:
+    """An MLP with these weights and biases of 0."""
+    return MLP(tuple(Linear(matrix, jnp.zeros(matrix.shape[1])) for matrix in matrices))

@@ -1,0 +1,298 @@
+"""Soft Actor-Critic from pictures, for one agent (SAC-AE, Yarats et al., 2019; RAD, Laskin et al., 2020).
+
+The convolutions belong to the critic and only its loss trains them; the actor looks through them. Observations of a
+batch come as views, [M, B, S, H, W, C]: the target is the mean over the views of the next observation, the critic's
+loss is the sum over the views of the observation, and the actor sees the first (DrQ, Kostrikov et al., 2020). One view
+is RAD. All losses are taken at the parameters before the step, so that a picture is convolved once for all of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+
+from sunrise.learners.critics import CRITICS, Normaliser, masked_mean, q_values
+from sunrise.learners.encoder import (
+    Convolutions,
+    Projection,
+    as_input,
+    convolutions,
+    feature_count,
+    orthogonal_matrices,
+    projection,
+    unbiased_mlp,
+)
+from sunrise.learners.sac import entropy_goal, initial_alpha, squash
+from sunrise.networks import MLP, polyak
+from sunrise.pixels import Augmentation, PictureShape, as_stacks, views
+from sunrise.types import Backup, Batch, Info, Learner, Observation
+
+T = TypeVar("T")
+LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0
+METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "parameter_norm")
+
+
+@dataclass(frozen=True)
+class PixelSettings:
+    """How one agent that sees pictures learns; the values are RAD's."""
+
+    learning_rate: float = 1e-3
+    """Adam's step size for encoder, critics and actor; 2e-4 for cheetah-run."""
+    alpha_learning_rate: float = 1e-4
+    """Adam's step size for the entropy weight."""
+    alpha_beta: float = 0.5
+    """Adam's memory of the entropy weight's gradient."""
+    tau: float = 0.01
+    """How far the target critics move towards the critics when they move."""
+    encoder_tau: float = 0.05
+    """How far the target encoder moves towards the encoder when it moves."""
+    policy_delay: int = 2
+    """Updates of the critic for each one of the actor and the entropy weight."""
+    target_update_interval: int = 2
+    """Updates between steps of the targets."""
+    ent_coef: str | float = "auto_0.1"
+    """Entropy weight α: a number, `auto` to tune it from 1, or `auto_0.1` to tune it from 0.1."""
+    target_entropy: str | float = "auto"
+    """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
+    net_arch: tuple[int, ...] = (1024, 1024)
+    """Hidden layers of actor and critics."""
+    filters: int = 32
+    """Channels of each convolution."""
+    conv_layers: int = 4
+    """Convolutions."""
+    feature_dim: int = 50
+    """Numbers that the encoder makes of a picture."""
+    loss_normaliser: Normaliser = "rows"
+    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
+
+
+class PixelNumbers(NamedTuple):
+    """The settings that are arguments of the compiled functions: changing one compiles nothing."""
+
+    learning_rate: Float[Array, ""] | float
+    alpha_learning_rate: Float[Array, ""] | float
+    alpha_beta: Float[Array, ""] | float
+    tau: Float[Array, ""] | float
+    encoder_tau: Float[Array, ""] | float
+    target_entropy: Float[Array, ""] | float
+    fixed_alpha: Float[Array, ""] | float
+
+
+class Encoder(eqx.Module):
+    """The critic's eyes: its convolutions, which the actor uses too, and its own projection."""
+
+    convolutions: Convolutions
+    projection: Projection
+
+
+class Critic(eqx.Module):
+    """An encoder and the critics on top of it, which have K on axis 0."""
+
+    encoder: Encoder
+    heads: MLP
+
+
+class Actor(eqx.Module):
+    """The policy on top of the critic's convolutions."""
+
+    projection: Projection
+    policy: MLP
+
+
+class PixelState(NamedTuple):
+    """Parameters and optimiser states of one agent."""
+
+    critic: Critic
+    target: Critic
+    actor: Actor
+    log_alpha: Float[Array, ""]
+    critic_opt: optax.OptState
+    actor_opt: optax.OptState
+    alpha_opt: optax.OptState
+
+
+def pixel_numbers(settings: PixelSettings, action_dim: int) -> PixelNumbers:
+    """The numbers of `settings`, with `auto` resolved."""
+    return PixelNumbers(
+        settings.learning_rate,
+        settings.alpha_learning_rate,
+        settings.alpha_beta,
+        settings.tau,
+        settings.encoder_tau,
+        entropy_goal(settings.target_entropy, action_dim),
+        initial_alpha(settings.ent_coef)[0],
+    )
+
+
+def together(pictures: UInt8[Array, "M B S H W C"]) -> Float[Array, "R H W SC"]:
+    """Views one below the other, as the convolutions take them."""
+    return as_input(pictures.reshape(-1, *pictures.shape[2:]))
+
+
+def pixel_sac(
+    shape: PictureShape,
+    action_dim: int,
+    augmentation: Augmentation,
+    settings: PixelSettings,
+    numbers: PixelNumbers,
+    counts: tuple[int, int] = (1, 1),
+    tanh: bool = False,
+) -> Learner:
+    """SAC from pictures of `shape`, with `counts` views of an observation and of the next one.
+
+    The critic is masked and weighted, the actor and the entropy weight are masked and not weighted. `tanh` bounds what
+    the encoders give.
+    """
+    adam = optax.adam(numbers.learning_rate)
+    alpha_adam = optax.adam(numbers.alpha_learning_rate, b1=numbers.alpha_beta)
+    start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
+    seen = augmentation.shape
+    features = feature_count(seen, settings.filters, settings.conv_layers)
+    latent, arch = settings.feature_dim, settings.net_arch
+
+    def init(key: PRNGKeyArray) -> PixelState:
+        channels = (seen.stack * seen.colours, *[settings.filters] * settings.conv_layers)
+        head, policy = (latent + action_dim, *arch, 1), (latent, *arch, 2 * action_dim)
+        layers = [*pairwise(channels), *[(features, latent)] * 2, *[*pairwise(head)] * CRITICS, *pairwise(policy)]
+        matrices = iter(orthogonal_matrices(key, layers))
+
+        def take(sizes: Sequence[int]) -> list[Array]:
+            return [next(matrices) for _ in pairwise(sizes)]
+
+        convolved, eye, actors_eye = convolutions(take(channels)), *(projection(next(matrices)) for _ in range(2))
+        heads = [unbiased_mlp(take(head)) for _ in range(CRITICS)]
+        critic = Critic(Encoder(convolved, eye), jax.tree.map(lambda *k: jnp.stack(k), *heads))
+        actor = Actor(actors_eye, unbiased_mlp(take(policy)))
+        log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
+        return PixelState(
+            critic, critic, actor, log_alpha, adam.init(critic), adam.init(actor), alpha_adam.init(log_alpha)
+        )
+
+    def gaussian(actor: Actor, convolved: Float[Array, "R F"]) -> tuple[Array, Array]:
+        """Mean and log-deviation; the latter is bent into its bounds, not cut off."""
+        mean, log_std = jnp.split(actor.policy(actor.projection(convolved, tanh)), 2, axis=-1)
+        return mean, LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (jnp.tanh(log_std) + 1)
+
+    def values(critic: Critic, convolved: Float[Array, "R F"], action: Float[Array, "R A"]) -> Float[Array, "K R"]:
+        return q_values(critic.heads, critic.encoder.projection(convolved, tanh), action)
+
+    def look(state: PixelState, obs: Observation) -> Float[Array, "R F"]:
+        """What the convolutions make of observations as they are acted on."""
+        return state.critic.encoder.convolutions(as_input(augmentation.act(as_stacks(obs, shape))))
+
+    def propose(state: PixelState, obs: Observation, key: PRNGKeyArray | None) -> Array:
+        mean, log_std = gaussian(state.actor, look(state, obs))
+        return jnp.tanh(mean) if key is None else squash(mean, log_std, key)[0]
+
+    def judge(state: PixelState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
+        return values(state.critic, look(state, obs), action)
+
+    def judge_next(state: PixelState, batch: Batch, action: Array, key: PRNGKeyArray) -> Array:
+        """The mean over the views."""
+        count, rows = batch.next_obs.shape[:2]
+        convolved = state.target.encoder.convolutions(together(batch.next_obs))
+        return values(state.target, convolved, jnp.tile(action, (count, 1))).reshape(-1, count, rows).mean(axis=1)
+
+    def bellman(state: PixelState, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
+        _, k_next = jax.random.split(key)
+        count, rows = batch.next_obs.shape[:2]
+        pictures = together(batch.next_obs)
+        next_action, log_prob = squash(*gaussian(state.actor, state.critic.encoder.convolutions(pictures)), k_next)
+        next_q = values(state.target, state.target.encoder.convolutions(pictures), next_action)
+        # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s'), at each view
+        value = (next_q.min(axis=0) - jnp.exp(state.log_alpha) * log_prob).reshape(count, rows)
+        return Backup(
+            target=batch.reward + batch.discount * value.mean(axis=0),
+            action=next_action[:rows],
+            votes=next_q.reshape(-1, count, rows).mean(axis=1),
+        )
+
+    def alpha_step(state: PixelState, mask: Array, log_prob: Array) -> tuple[Array, optax.OptState]:
+        """A step on α (−log π − H̄), by α itself and not by its logarithm."""
+        if not tune_alpha:
+            return state.log_alpha, state.alpha_opt
+        surplus = masked_mean(-log_prob - numbers.target_entropy, mask, settings.loss_normaliser)
+        gradient = jnp.exp(state.log_alpha) * surplus
+        change, alpha_opt = alpha_adam.update(gradient, state.alpha_opt)
+        new: Array = state.log_alpha + change
+        return new, alpha_opt
+
+    def learn(
+        state: PixelState,
+        batch: Batch,
+        mask: Float[Array, "B"],
+        backup: Backup,
+        weight: Float[Array, "*K B"],
+        step: Array,
+        key: PRNGKeyArray,
+    ) -> tuple[PixelState, Info]:
+        k_now, _ = jax.random.split(key)
+        count, rows = batch.obs.shape[:2]
+        pictures, taken = together(batch.obs), jnp.tile(batch.action, (count, 1))
+
+        def critic_loss(critic: Critic) -> tuple[Array, tuple[Array, ...]]:
+            convolved = critic.encoder.convolutions(pictures)
+            latents = critic.encoder.projection(convolved, tanh)
+            q = q_values(critic.heads, latents, taken).reshape(-1, count, rows)
+            error = q - backup.target
+            loss = masked_mean(weight[..., None, :] * error**2, mask, settings.loss_normaliser).sum()
+            return loss, (q, jnp.abs(error), convolved[:rows], latents[:rows])
+
+        (value, (q, error, convolved, latents)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critic)
+        change, critic_opt = adam.update(gradient, state.critic_opt)
+        critic = optax.apply_updates(state.critic, change)
+
+        alpha = jnp.exp(state.log_alpha)
+
+        def actor_loss(actor: Actor, convolved: Array, latents: Array) -> tuple[Array, Array]:
+            action, log_prob = squash(*gaussian(actor, convolved), k_now)
+            loss = alpha * log_prob - q_values(state.critic.heads, latents, action).min(axis=0)
+            return masked_mean(loss, mask, settings.loss_normaliser), log_prob
+
+        # Only the gradient is behind the condition: a state that passes through one is copied, which is slow on CPU.
+        due = (step + 1) % settings.policy_delay == 0
+        (actor_value, log_prob), actor_gradient = jax.lax.cond(
+            due,
+            jax.value_and_grad(actor_loss, has_aux=True),
+            lambda actor, *_: ((jnp.zeros_like(value), jnp.zeros_like(mask)), jax.tree.map(jnp.zeros_like, actor)),
+            state.actor,
+            convolved,
+            latents,
+        )
+        change, actor_opt = adam.update(actor_gradient, state.actor_opt)
+        actor = optax.apply_updates(state.actor, change)
+        log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
+        acting = when(
+            due,
+            (actor, actor_opt, log_alpha, alpha_opt),
+            (state.actor, state.actor_opt, state.log_alpha, state.alpha_opt),
+        )
+        target = Critic(
+            polyak(state.target.encoder, critic.encoder, numbers.encoder_tau),
+            polyak(state.target.heads, critic.heads, numbers.tau),
+        )
+        target = when((step + 1) % settings.target_update_interval == 0, target, state.target)
+
+        norm = optax.tree.norm((critic, actor))
+        # The actor's numbers count as often as it is delayed: their mean over updates is then that over actor steps.
+        often = settings.policy_delay
+        reported = (value, often * actor_value, alpha, -often * log_prob.mean(), q.mean(), norm)
+        new = PixelState(critic, target, acting[0], acting[2], critic_opt, acting[1], acting[3])
+        return new, Info(error=error.mean(axis=1), metrics=dict(zip(METRICS, reported, strict=True)))
+
+    return Learner(
+        init, propose, judge, bellman, judge_next, learn, METRICS, augment=views(augmentation, shape, counts)
+    )
+
+
+def when(due: Array, new: T, old: T) -> T:
+    """The new tree, or the old one."""
+    chosen: T = jax.tree.map(lambda a, b: jnp.where(due, a, b), new, old)
+    return chosen

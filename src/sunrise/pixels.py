@@ -1,0 +1,175 @@
+"""Augmentations of pictures: pure functions, image to image.
+
+An offset is drawn for each row and is the same for the frames of its stack. An ensemble's members all see one view.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray, UInt8
+
+from sunrise.errors import SunriseError
+from sunrise.types import Batch, Observation
+
+Pictures = UInt8[Array, "B S H W C"]
+"""B rows of S stacked frames, the newest last."""
+COLOURS = 4
+"""A last axis that is no longer than this holds colours."""
+
+
+class PictureShape(NamedTuple):
+    """The shape of one observation as the learners see it."""
+
+    stack: int
+    height: int
+    width: int
+    colours: int
+
+
+class Augmentation(NamedTuple):
+    """How pictures are changed before they are learned from, and how before they are acted on."""
+
+    train: Callable[[PRNGKeyArray, Pictures], Pictures]
+    act: Callable[[Pictures], Pictures]
+    """Without randomness: for acting, evaluation and uncertainty."""
+    shape: PictureShape
+    """What comes out of either."""
+
+
+# -- cutting and placing -----------------------------------------------------------------------------------------------
+
+
+def cut(pictures: Pictures, corner: Int[Array, "B 2"], height: int, width: int) -> Pictures:
+    """A rectangle of each row, from its corner (top, left)."""
+    _, stack, _, _, colours = pictures.shape
+    size = (stack, height, width, colours)
+    return jax.vmap(lambda row, c: jax.lax.dynamic_slice(row, (0, c[0], c[1], 0), size))(pictures, corner)
+
+
+def corners(key: PRNGKeyArray, rows: int, down: int, right: int) -> Int[Array, "B 2"]:
+    """Uniform offsets in 0 ... down and 0 ... right."""
+    return jax.random.randint(key, (rows, 2), 0, jnp.array([down + 1, right + 1]))
+
+
+def random_crop(key: PRNGKeyArray, pictures: Pictures, size: int) -> Pictures:
+    """A square cut out at random (RAD, CURL)."""
+    rows, _, height, width, _ = pictures.shape
+    return cut(pictures, corners(key, rows, height - size, width - size), size, size)
+
+
+def centre_crop(pictures: Pictures, size: int) -> Pictures:
+    """The square in the middle."""
+    top, left = ((side - size) // 2 for side in pictures.shape[2:4])
+    return pictures[:, :, top : top + size, left : left + size]
+
+
+def random_translate(key: PRNGKeyArray, pictures: Pictures, size: int) -> Pictures:
+    """The whole picture, placed at random in a larger black one (RAD)."""
+    rows, stack, height, width, colours = pictures.shape
+    black = jnp.zeros((stack, size, size, colours), pictures.dtype)
+    corner = corners(key, rows, size - height, size - width)
+    return jax.vmap(lambda row, c: jax.lax.dynamic_update_slice(black, row, (0, c[0], c[1], 0)))(pictures, corner)
+
+
+def centre_translate(pictures: Pictures, size: int) -> Pictures:
+    """The whole picture in the middle of a larger black one."""
+    before = [(size - side) // 2 for side in pictures.shape[2:4]]
+    after = [size - side - b for side, b in zip(pictures.shape[2:4], before, strict=True)]
+    return jnp.pad(pictures, ((0, 0), (0, 0), (before[0], after[0]), (before[1], after[1]), (0, 0)))
+
+
+def random_shift(key: PRNGKeyArray, pictures: Pictures, pad: int) -> Pictures:
+    """The picture moved by up to `pad` pixels; its edge is repeated where there is nothing (DrQ)."""
+    rows, _, height, width, _ = pictures.shape
+    wider = jnp.pad(pictures, ((0, 0), (0, 0), (pad, pad), (pad, pad), (0, 0)), mode="edge")
+    return cut(wider, corners(key, rows, 2 * pad, 2 * pad), height, width)
+
+
+# -- augmentations -----------------------------------------------------------------------------------------------------
+
+
+def crop(shape: PictureShape, size: int, random: bool = True) -> Augmentation:
+    """Random crops of `size`, or without `random` the centre always."""
+    if size > min(shape.height, shape.width):
+        raise SunriseError(
+            f"crop_size is {size}, but the pictures are {shape.height} x {shape.width}: lower crop_size, or render "
+            "larger pictures (render_size)."
+        )
+
+    def centre(pictures: Pictures) -> Pictures:
+        return centre_crop(pictures, size)
+
+    return Augmentation(
+        (lambda key, pictures: random_crop(key, pictures, size)) if random else (lambda _, pictures: centre(pictures)),
+        centre,
+        shape._replace(height=size, width=size),
+    )
+
+
+def translate(shape: PictureShape, size: int) -> Augmentation:
+    """Random places in a black picture of `size`."""
+    if size < max(shape.height, shape.width):
+        raise SunriseError(
+            f"translate_size is {size}, but the pictures are {shape.height} x {shape.width}, which must fit into it."
+        )
+    return Augmentation(
+        lambda key, pictures: random_translate(key, pictures, size),
+        lambda pictures: centre_translate(pictures, size),
+        shape._replace(height=size, width=size),
+    )
+
+
+def shift(shape: PictureShape, pad: int) -> Augmentation:
+    """Random shifts of up to `pad` pixels."""
+    return Augmentation(lambda key, pictures: random_shift(key, pictures, pad), lambda pictures: pictures, shape)
+
+
+def views(
+    augmentation: Augmentation, shape: PictureShape, counts: tuple[int, int]
+) -> Callable[[Batch, PRNGKeyArray], Batch]:
+    """A learner's `augment`: M views of the observations and of the next ones, on a new axis in front."""
+
+    def look(obs: Observation, key: PRNGKeyArray, count: int) -> Array:
+        pictures = as_stacks(obs, shape)
+        return jnp.stack([augmentation.train(jax.random.fold_in(key, view), pictures) for view in range(count)])
+
+    def augment(batch: Batch, key: PRNGKeyArray) -> Batch:
+        k_obs, k_next = jax.random.split(key)
+        return batch._replace(obs=look(batch.obs, k_obs, counts[0]), next_obs=look(batch.next_obs, k_next, counts[1]))
+
+    return augment
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def as_stacks(obs: Observation, shape: PictureShape) -> Pictures:
+    """Observations of any layout we take as rows of stacked frames."""
+    return jnp.asarray(obs).reshape(-1, *shape)
+
+
+def is_stack(space: gym.Space[object]) -> bool:
+    """Whether observations are stacked frames [stack, H, W] or [stack, H, W, C], and not one picture [H, W, C]."""
+    if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) not in {3, 4}:
+        return False
+    return len(space.shape) == 4 or not space.shape[0] > COLOURS >= space.shape[2]
+
+
+def picture_shape(space: gym.Space[object], algorithm: str) -> PictureShape:
+    """The shape of the pictures of a space; one without pictures is refused."""
+    if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) not in {3, 4}:
+        raise SunriseError(
+            f"{algorithm} learns from pictures, a Box of uint8 [stack, H, W, C], [H, W, C] or [C, H, W], "
+            f"but this environment's observations are {space}; for states use sac."
+        )
+    if len(space.shape) == 4:
+        return PictureShape(*space.shape)
+    if is_stack(space):  # colours first are as good as frames of one colour
+        stack, height, width = space.shape
+        return PictureShape(stack, height, width, 1)
+    height, width, colours = space.shape
+    return PictureShape(1, height, width, colours)

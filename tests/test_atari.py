@@ -293,6 +293,6 @@ def test_all_26_games_of_the_paper_can_be_played() -> None:
             obs, reward, _, _, info = env.step(env.action_space.n - 1)  # type: ignore[attr-defined]
             assert env.observation_space.contains(obs)
             assert abs(reward) <= 1
-        assert set(info) == {"lives", "raw_reward", "frame_number", "game_over"}
+        assert set(info) == {"lives", "raw_reward", "frame_number", "game_over", "plays_on"}
         assert obs[-1].any(), game
         env.close()

@@ -1,7 +1,9 @@
 """Real processes, killed with SIGKILL at random moments again and again, end where the one never killed ends."""
 
+import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -95,3 +97,61 @@ def test_a_finished_run_is_left_as_it_is(families: dict[str, tuple[Path, int]]) 
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert "is finished: 1,500 timesteps" in finish(f"resume {folder}")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+DISK_FULL = """
+mount -t tmpfs -o size={size} tmpfs {disk} || exit 77
+python() {{ {python} -m sunrise "$@"; }}
+python {train} --run-dir {disk}/run; echo "trained: $?" >&2
+python inspect {disk}/run --json
+ls {disk}/run/checkpoints/.*.part {disk}/run/checkpoints/replay/.*.part 2>/dev/null
+mount -o remount,size=64m {disk}
+python resume {disk}/run; echo "resumed: $?" >&2
+cp -r {disk}/run {kept}
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_a_run_cleanly_and_it_goes_on_when_there_is_room(
+    tmp_path: Path, families: dict[str, tuple[Path, int]]
+) -> None:
+    """On a small disk of its own, in a namespace of its own, so that it takes no rights."""
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir()
+    train = f"{FAMILIES['one MuJoCo environment']} {SMALL}"
+    script = DISK_FULL.format(disk=disk, kept=kept, train=train, python=sys.executable, size="288k")
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("no namespace of our own may be made here")
+    assert "trained: 2" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert re.search(r"the disk of \S+ is full: a checkpoint needs [\d.]+ MB, and [\d.]+ MB are free", done.stderr)
+    (line,) = done.stdout.splitlines()
+    findings = json.loads(line)
+    assert findings["status"] == "failed"
+    assert findings["last_good_step"] == findings["checkpoints"][-1]["timesteps"] < 1500
+    assert "resumed: 0" in done.stderr, done.stderr
+    runs.assert_same(families["one MuJoCo environment"][0] / "whole", kept)
+
+
+@pytest.mark.slow
+def test_a_second_process_is_kept_out_and_a_killed_one_is_not_in_the_way(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    command = f"{FAMILIES['one MuJoCo environment']} {SMALL} --run-dir {folder}".replace(" 1500", " 1000000")
+    process = start(command)
+    while process.poll() is None and not steps_of(folder):
+        time.sleep(0.01)
+    second = start(f"resume {folder}")
+    _, errors = second.communicate(timeout=120)
+    assert second.returncode == 2
+    assert f"is in use by process {process.pid}: wait for it, or stop it." in " ".join(errors.split())
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    third = start(f"resume {folder} --total-timesteps 100")
+    _, errors = third.communicate(timeout=120)
+    assert third.returncode in (0, 2)
+    assert "in use" not in errors

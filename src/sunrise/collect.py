@@ -51,8 +51,9 @@ class Collector:
         self.length: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.resetting: Bool[np.ndarray, "E"] = np.zeros(self.count, bool)
         """Environments that spend their next step on resetting themselves."""
-        self.journal: list[list[np.ndarray]] = [[] for _ in range(self.count)]
-        """The actions of each environment since its episode began: with the seed, all it takes to go there again."""
+        self.journal: list[list[list[np.ndarray]]] = [[[]] for _ in range(self.count)]
+        """The actions of each environment's last episodes: with their seeds, all it takes to go there again. It is one
+        episode, and more where a game plays on after a lost life."""
         self.rebuild, self.max_restarts, self.restarts = rebuild, max_restarts, 0
         self.timesteps = 0
         self.obs = self._checked(self._reset(), "the first observation")
@@ -74,7 +75,7 @@ class Collector:
         self.total += np.where(stepped, reward, 0)
         self.length += stepped
         for e in np.flatnonzero(stepped):
-            self.journal[e].append(np.copy(action[e]))
+            self.journal[e][-1].append(np.copy(action[e]))
         last_obs = self._last_observation(next_obs, done, info)
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
@@ -85,23 +86,26 @@ class Collector:
         if not stepped.all():
             batch = jax.tree.map(lambda x: x[stepped], batch)
         ended = np.flatnonzero(done & stepped)
+        plays_on = np.asarray(info.get("plays_on", np.zeros(self.count)), bool)
         episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in ended]
         self.obs = next_obs
         if ended.size:
             try:
-                self.obs = self._begin(ended, next_obs)
+                self.obs = self._begin(ended, next_obs, plays_on)
             except EnvironmentFailedError as failure:
                 self.obs = self._restart(failure)
         self.resetting = done & (not self.reseeds) & (self.mode == AutoresetMode.NEXT_STEP)
         return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes)
 
-    def _begin(self, ended: Int[np.ndarray, "ended"], next_obs: Observation) -> Observation:
+    def _begin(
+        self, ended: Int[np.ndarray, "ended"], next_obs: Observation, plays_on: Bool[np.ndarray, "E"] | None = None
+    ) -> Observation:
         """Start a new episode where one ended."""
         self.episode[ended] += 1
         self.acting[ended] = self.rng.integers(self.members, size=ended.size)
         self.total[ended], self.length[ended] = 0, 0
         for e in ended:
-            self.journal[e] = []
+            self.journal[e] = [*(self.journal[e] if plays_on is not None and plays_on[e] else []), []]
         if not self.reseeds:
             return next_obs
         mask = np.zeros(self.count, bool)
@@ -116,10 +120,10 @@ class Collector:
         strayed = np.ones(self.count, bool)
         if self.reseeds:
             for e in range(self.count):
-                only = np.arange(self.count) == e
-                self.obs = self._checked(
-                    self._reset({"reset_mask": only, JOURNAL: self.journal[e]}), "an observation of the journal"
-                )
+                only, first = np.arange(self.count) == e, int(self.episode[e]) + 1 - len(self.journal[e])
+                legs = [(self._seed(e, first + i), actions) for i, actions in enumerate(self.journal[e])]
+                raw = self._reset({"reset_mask": only, JOURNAL: legs})
+                self.obs = self._checked(raw, "an observation of the journal")
             same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
             strayed = ~np.logical_and.reduce(jax.tree.leaves(same))
         if strayed.any():
@@ -144,11 +148,14 @@ class Collector:
         return Collected(jax.tree.map(lambda x: x[:0], batch), nobody, nobody.astype(bool), [])
 
     def _reset(self, options: dict[str, Any] | None = None) -> Observation:
-        seeds: Any = [episode_seed(self.seed, "episodes", e, int(self.episode[e])) for e in range(self.count)]
+        seeds: Any = [self._seed(e, int(self.episode[e])) for e in range(self.count)]
         try:
             return self.env.reset(seed=seeds, options=options)[0]
         except Exception as error:
             raise EnvironmentFailedError(f"in the reset at timestep {self.timesteps:,}", error) from error
+
+    def _seed(self, env: int, episode: int) -> int:
+        return episode_seed(self.seed, "episodes", env, episode)
 
     def _last_observation(self, next_obs: Observation, done: np.ndarray, info: dict[str, Any]) -> Observation:
         """The true last observation of an episode, also where the environment has already begun the next."""

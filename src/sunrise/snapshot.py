@@ -72,8 +72,10 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
     starts = {name: max(since[name].stop - 1, ring.oldest, 0) if name in since else 0 for name, ring in rings.items()}
     collector = trainer.collector
     arrays = copied(in_place(trainer)) | copied(trees(trainer))
-    for e, actions in enumerate(collector.journal):
+    for e, legs in enumerate(collector.journal):
+        actions = [action for leg in legs for action in leg]
         arrays[f"journal.{e}"] = np.array(actions) if actions else np.zeros(0, np.float32)
+        arrays[f"legs.{e}"] = np.array([len(leg) for leg in legs])
     last = trainer.last_evaluation
     return Snapshot(
         timesteps=trainer.timesteps,
@@ -83,7 +85,7 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
         facts={
             "loop": {name: getattr(trainer, name) for name in LOOP},
             "generators": {name: rng.bit_generator.state for name, rng in generators(trainer).items()},
-            "finished": trainer.finished,
+            "finished": list(trainer.finished),  # it is appended to while this is written
             "last_evaluation": None if last is None else last._asdict(),
             "restarts": collector.restarts,
             "with_replay": with_replay,
@@ -116,7 +118,9 @@ def put(trainer: Trainer, found: Checkpoint) -> dict[str, Any]:
     trainer.start_clock()
     collector = trainer.collector
     collector.restarts, collector.timesteps = facts["restarts"], trainer.timesteps
-    collector.journal = [list(arrays[f"journal.{e}"]) for e in range(collector.count)]
+    for e in range(collector.count):
+        ends = np.cumsum(arrays[f"legs.{e}"])[:-1]
+        collector.journal[e] = [list(leg) for leg in np.split(arrays[f"journal.{e}"], ends)]
     strayed = collector.take_up(back["obs"])
     if strayed:
         log.warning(

@@ -1,6 +1,5 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
-import contextlib
 import inspect
 import logging
 from collections.abc import Callable, Mapping
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import gymnasium as gym
 import jax
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
@@ -23,6 +22,7 @@ from sunrise.envs.make import (
     AnyVectorEnv,
     action_repeat,
     as_vector,
+    discard,
     factory,
     make_env,
     to_env,
@@ -341,8 +341,7 @@ class Agent:
         """The environments anew, where they can be made from an id; else as they are."""
         assert self.env is not None
         if self._build_env is not None:
-            with contextlib.suppress(Exception):  # it has failed already
-                self.env.close(**({"terminate": True} if isinstance(self.env, AsyncVectorEnv) else {}))
+            discard(self.env)
             self.env = self._build_env()
         return self.env
 

@@ -90,7 +90,8 @@ class AtariGame(gym.Wrapper[Stack, Any, Any, Any], gym.utils.RecordConstructorAr
     is over, or with `reset(options={"full": True})`; its seed decides the number of no-ops and seeds the emulator, so
     all frames follow from the seed of the last new game and the actions since.
 
-    `info` has `lives`, `raw_reward` (before clipping), `frame_number` (of this game) and `game_over`.
+    `info` has `lives`, `raw_reward` (before clipping), `frame_number` (of this game), `game_over` and `plays_on` (the
+    episode ended with a life, the game goes on).
     """
 
     frame_skip = action_repeat = 4
@@ -177,4 +178,5 @@ class AtariGame(gym.Wrapper[Stack, Any, Any, Any], gym.utils.RecordConstructorAr
             "raw_reward": points,
             "frame_number": info["episode_frame_number"],
             "game_over": game_over,
+            "plays_on": self.plays_on,
         }

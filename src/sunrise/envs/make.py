@@ -1,5 +1,6 @@
 """From an id, an environment or a vector environment to a vector environment whose episodes we can seed."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -14,21 +15,23 @@ from sunrise.errors import SunriseError, near
 AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 JOURNAL = "sunrise/journal"
-"""The option of a reset that has the actions to take after it."""
+"""The option of a reset that has seeds, each with the actions that followed it."""
 
 
 class Journalled(gym.Wrapper[Any, Any, Any, Any]):
-    """Takes an episode up where it was left: a reset with a journal steps through its actions again.
+    """Takes an episode up where it was left: a reset with a journal goes through its seeds and actions again.
 
     That is exact where restoring the simulator's own state is not, because every wrapper and every hidden variable
     goes the same way again.
     """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        rest = {name: value for name, value in (options or {}).items() if name != JOURNAL}
-        obs, info = self.env.reset(seed=seed, options=rest or None)
-        for action in (options or {}).get(JOURNAL, ()):
-            obs, _, _, _, info = self.env.step(action)
+        rest = {name: value for name, value in (options or {}).items() if name != JOURNAL} or None
+        journal = (options or {}).get(JOURNAL, [(seed, ())])
+        for start, actions in journal:
+            obs, info = self.env.reset(seed=start, options=rest)
+            for action in actions:
+                obs, _, _, _, info = self.env.step(action)
         return obs, info
 
 
@@ -81,6 +84,22 @@ def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["
 def journalled(make: Callable[[], AnyEnv]) -> AnyEnv:
     """An environment whose episodes can be taken up."""
     return Journalled(make())
+
+
+def discard(env: AnyVectorEnv) -> None:
+    """Let go of environments of which one has failed: they are not asked to close, their processes are killed."""
+    inner = env.unwrapped
+    if isinstance(inner, AsyncVectorEnv):
+        for process in inner.processes:
+            process.kill()
+            process.join()
+        for pipe in inner.parent_pipes:
+            if pipe is not None:
+                pipe.close()
+        env.closed = True
+    else:
+        with contextlib.suppress(Exception):
+            env.close()
 
 
 def as_vector(

@@ -1,6 +1,6 @@
 """The convolutions of five of RAD's encoders, forward and backward: ours, XLA's under vmap, a PyTorch loop, in turns.
 
-It keeps its last output in benchmarks/results/convolution.json.
+An argument is the batch size, 128 without it. The last output is kept in benchmarks/results/convolution.json.
 """
 
 import json
@@ -121,21 +121,17 @@ def compare(rows: int) -> dict[str, Any]:
         "times_torch_by_round": [a / b for a, b in zip(times["sunrise_5"], times["torch_loop_5"], strict=True)],
         "faster_than_xla_vmap": best["xla_vmap_5"] / best["sunrise_5"],
         "gigabytes": {"sunrise_5": ours.gigabytes(), "xla_vmap_5": xla.gigabytes()},
+        "gigabytes_of_batch_256": Subject(conv, 256).gigabytes(),
         "largest_difference_from_xla": max(jax.tree.leaves(differences)),
         "peer_threads": peer.threads,
     }
 
 
-def large(rows: int) -> dict[str, float]:
-    """The paper's batch, ours alone: time and memory."""
-    ours = Subject(conv, rows)
-    return {"ms": 1e3 * best_of(ours.passes, REPEATS), "gigabytes": ours.gigabytes()}
-
-
 def main() -> None:
     """Measure, print, and keep the last output."""
     use_cache()
-    result = {"batch_128": compare(128), "batch_256": large(256), "machine": machine(), "versions": versions()}
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 128
+    result = {"rows": rows, **compare(rows), "machine": machine(), "versions": versions()}
     text = json.dumps(result, indent=2)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "convolution.json").write_text(text + "\n")

@@ -20,7 +20,7 @@ LAYER_NORM_EPS = 1e-5
 class Convolutions(eqx.Module):
     """3 x 3 convolutions with ReLU, without padding, the first with stride 2. Only the critic's loss trains them."""
 
-    kernels: tuple[Float[Array, "h w C O"], ...]
+    kernels: tuple[Float[Array, "3 3 _ O"], ...]
     biases: tuple[Float[Array, "O"], ...]
 
     def __call__(self, x: Float[Array, "B H W C"]) -> Float[Array, "B F"]:
@@ -65,7 +65,7 @@ def feature_count(shape: PictureShape, filters: int, layers: int) -> int:
     return sides[0] * sides[1] * filters
 
 
-def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Float[Array, "in out"]]:
+def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Float[Array, "_ _"]]:
     """Matrices with orthonormal rows or columns, whichever are fewer.
 
     They come from one draw for all of them: a draw is most of what the compiler has to chew on.
@@ -83,7 +83,7 @@ def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) ->
     return matrices
 
 
-def convolutions(matrices: Sequence[Float[Array, "C O"]]) -> Convolutions:
+def convolutions(matrices: Sequence[Float[Array, "_ O"]]) -> Convolutions:
     """Delta-orthogonal kernels (Xiao et al., 2018): an orthogonal matrix in the middle, with ReLU's gain, and zeros."""
     middle = KERNEL // 2
     kernels = [
@@ -98,6 +98,6 @@ def projection(matrix: Float[Array, "F Z"]) -> Projection:
     return Projection(Linear(matrix, jnp.zeros(outputs)), jnp.ones(outputs), jnp.zeros(outputs))
 
 
-def unbiased_mlp(matrices: Sequence[Float[Array, "in out"]]) -> MLP:
+def unbiased_mlp(matrices: Sequence[Float[Array, "_ _"]]) -> MLP:
     """An MLP with these weights and biases of 0."""
     return MLP(tuple(Linear(matrix, jnp.zeros(matrix.shape[1])) for matrix in matrices))

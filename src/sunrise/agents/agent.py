@@ -4,52 +4,32 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import jax
 import numpy as np
-from gymnasium.vector import VectorEnv
 
+from sunrise.agents.environments import Environments, maker
+from sunrise.agents.files import FORMAT, read_model, read_run
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.algorithms import algorithm, ensemble_of, make_replay, starting
 from sunrise.collect import Collector
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
-from sunrise.envs.make import (
-    AnyEnv,
-    AnyVectorEnv,
-    action_repeat,
-    as_vector,
-    discard,
-    factory,
-    make_env,
-    to_env,
-    uniform_actions,
-    unscale,
-)
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, to_env, uniform_actions, unscale
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import check, env_options, flatten_config, resolved, with_settings
+from sunrise.settings import check, flatten_config, resolved, with_settings
 from sunrise.signals import interruptible
 from sunrise.spaces import batched, check_same, describe, restore
-from sunrise.tensors import load_tree, read_about, save_tree, with_suffix
+from sunrise.tensors import load_tree, save_tree, with_suffix
 from sunrise.train import Trainer, Watchers
 from sunrise.types import Observation, State, rows
 
-FORMAT = "sunrise-model-1"
-ABOUT = {
-    "algo": str,
-    "policy": str,
-    "settings": dict,
-    "timesteps": int,
-    "observation_space": dict,
-    "action_space": dict,
-}
-"""What a file of agents says about itself, and of which kind."""
 NO_SECOND_ENV = "a second environment is needed and cannot be made from this one; give `eval_env`, or an id as `env`."
 log = logging.getLogger("sunrise")
 
@@ -114,16 +94,12 @@ class Agent:
         self.trainer: Trainer | None = None
         self.fitted = False
         self._timesteps = 0
-        self.env: AnyVectorEnv | None = None
-        self._build_env: Callable[[], AnyVectorEnv] | None = None
-        self._make_env: Callable[[], AnyEnv] | None = None
+        self.environments: Environments | None = None
+        self.make_eval_env = None if eval_env is None else maker(eval_env, self.config)
         if env is not None:
             self.set_env(env)
             assert self.env is not None
             self._fit(self.env.single_observation_space, self.env.single_action_space)
-        if eval_env is not None:
-            make = factory(eval_env, training=False, **env_options(self.config.env, eval_env))
-            self._make_env = make if make is not None else lambda: cast(AnyEnv, eval_env)
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
@@ -131,6 +107,16 @@ class Agent:
     def num_timesteps(self) -> int:
         """Timesteps trained so far."""
         return self.trainer.timesteps if self.trainer else self._timesteps
+
+    @property
+    def env(self) -> AnyVectorEnv | None:
+        """The environments it learns in."""
+        return self.environments.vector if self.environments else None
+
+    @property
+    def action_repeat(self) -> int:
+        """Simulator steps in one timestep."""
+        return self.environments.action_repeat if self.environments else 1
 
     def predict(
         self, observation: Observation, state: Any = None, episode_start: Any = None, deterministic: bool = True
@@ -173,23 +159,12 @@ class Agent:
 
     def set_env(self, env: str | AnyEnv | AnyVectorEnv) -> None:
         """Use another environment with the same spaces."""
-        run = self.config.run
-        options = env_options(self.config.env, env)
-
-        def build() -> AnyVectorEnv:
-            return as_vector(env, run.num_envs, run.vectorization, **options)
-
-        vector = build()
+        environments = Environments(env, self.config)
         if self.fitted:
+            vector = environments.vector
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
-        self.env = vector
-        self._build_env = build if isinstance(env, str) else None
-        self.action_repeat = 1
-        if not isinstance(env, VectorEnv):
-            self._make_env = factory(env, training=False, **options)
-            first = env if isinstance(env, gym.Env) else make_env(env, **options)
-            self.action_repeat = action_repeat(first)
+        self.environments = environments
         if self.trainer is not None:
             self.trainer.collector = self._collector()
 
@@ -231,9 +206,9 @@ class Agent:
                     if not wanted:
                         break
                 # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
-                life.save(trainer, with_replay=self.config.run.keep_replay)
+                life.save(trainer)
                 trainer.finish()
-            life.end(trainer, "finished")
+            life.end(trainer, "finished", self.config.run.keep_replay)
         except KeyboardInterrupt:
             life.save(trainer)
             life.end(trainer, "stopped")
@@ -257,30 +232,13 @@ class Agent:
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
         schedule, which a file cannot hold.
         """
-        folder = RunFolder(Path(run_dir))
-        config = folder.config()
-        if config["algo"] != cls.algo:
-            raise SunriseError(f"{run_dir} is a run of {config['algo']}, not of {cls.algo}.")
-        settings = config["settings"] | {"run_dir": str(run_dir)}
-        if learning_rate is not None:
-            settings["learning_rate"] = learning_rate
-        elif isinstance(settings.get("learning_rate"), str):
-            raise SunriseError(
-                f"{run_dir} was trained with a schedule of learning rates, which a file cannot hold: "
-                f"give it again, to {cls.__name__}.resume."
-            )
-        env_id, total = settings.pop("env_id"), settings.pop("total_timesteps")
-        if env is None and not env_id:
+        policy, settings = read_run(Path(run_dir), cls.algo, learning_rate)
+        run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
+        if env is None and not run["env_id"]:
             raise SunriseError(f"{run_dir} was trained in an environment without an id: give `env`.")
-        model = cls(
-            config.get("policy", algorithm(cls.algo).policies[0]), env if env is not None else env_id, **settings
-        )
-        model.config = with_settings(model.config, {"total_timesteps": total})
-        assert model.life is not None
-        model.life.folder.lock()
-        trainer = model._new_trainer()
-        model.life.resume(trainer)
-        model.ensemble, model.tally = trainer.ensemble, trainer.tally
+        model = cls(policy, env if env is not None else run["env_id"], **settings)
+        model.config = with_settings(model.config, run)
+        model.life.resume(model._new_trainer())
         return model
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -322,32 +280,25 @@ class Agent:
         return self.trainer
 
     def _collector(self) -> Collector:
-        assert self.env is not None
+        assert self.environments is not None
         training, run, members = self.config.training, self.config.run, self.config.ensemble.ensemble_size
         rng = generator(run.seed, "members")
         return Collector(
-            self.env,
+            self.environments.vector,
             run.seed,
             members,
             rng,
             training.gamma,
             training.truncation,
             training.reward_noise,
-            self._rebuild,
+            self.environments.rebuild,
             run.max_env_restarts,
         )
 
-    def _rebuild(self) -> AnyVectorEnv:
-        """The environments anew, where they can be made from an id; else as they are."""
-        assert self.env is not None
-        if self._build_env is not None:
-            discard(self.env)
-            self.env = self._build_env()
-        return self.env
-
     def _evaluator(self) -> Evaluator | None:
         """Evaluation in environments of its own; None where there is no way to make one."""
-        if self._make_env is None:
+        make = self.make_eval_env or (self.environments.make if self.environments else None)
+        if make is None:
             return None
         run, space = self.config.run, self.action_space
 
@@ -358,7 +309,7 @@ class Agent:
             return to_env(uniform_actions(rng, space, count), space)
 
         epsilon = run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
-        return Evaluator(self._make_env, policy, stray, run, epsilon)
+        return Evaluator(make, policy, stray, run, epsilon)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
@@ -383,11 +334,7 @@ class Agent:
     def load(cls, path: str | Path, env: str | AnyEnv | AnyVectorEnv | None = None, **settings: Any) -> Self:
         """Read agents that `save` wrote. Nothing in the file is executed."""
         file = with_suffix(path)
-        about = read_about(file)
-        if about.get("format") != FORMAT or not all(isinstance(about.get(n), kind) for n, kind in ABOUT.items()):
-            raise SunriseError(f"{file} is not a model of ours.")
-        if about["algo"] != cls.algo:
-            raise SunriseError(f"{file} is a model of {about['algo']}, not of {cls.algo}.")
+        about = read_model(file, cls.algo)
         kept = about["settings"] | {"run_dir": ""} | settings
         run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
         model = cls(about["policy"], None, **kept)

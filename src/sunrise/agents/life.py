@@ -66,7 +66,8 @@ class Life:
         self.folder.sync_logs()
         try:
             self.checkpoints.write(snapshot)
-            self.folder.status("running", snapshot.timesteps)
+            if snapshot.spans:
+                self.folder.status("running", snapshot.timesteps)
         except Exception as error:
             if not is_disk_full(error):
                 raise
@@ -124,11 +125,14 @@ class Life:
                     *(name, before[name], now[name]),
                 )
 
-    def end(self, trainer: Trainer, status: Status, **more: Any) -> None:
+    def end(self, trainer: Trainer, status: Status, keep_replay: bool = True) -> None:
         """Everything on disk, and the status with it."""
         self.settle()
         if self.active:
-            self.folder.status(status, trainer.timesteps, **more)
+            self.folder.status(status, trainer.timesteps)
+        if not keep_replay:
+            self.save(trainer, with_replay=False)
+            self.settle()
 
     def fail(self, trainer: Trainer, error: Exception) -> Exception:
         """Keep what there is to know about a failure beside the checkpoints, which stay as they are."""

@@ -181,8 +181,11 @@ def test_a_gradient_nobody_asks_for_costs_nothing(monkeypatch: pytest.MonkeyPatc
 
 def test_shared_pictures_are_not_copied_for_each_member() -> None:
     x, kernel, dy = noise((5, 7), (3, 3), 2, (N,))
-    shared = jax.vmap(lambda kernel, dy: jax.vjp(lambda kernel: conv(x[0], kernel, 2), kernel)[1](dy)[0])
-    text = jax.jit(shared).lower(kernel, dy).as_text()
+
+    def gradient(x: jax.Array, kernel: jax.Array, dy: jax.Array) -> jax.Array:
+        return jax.vjp(lambda kernel: conv(x, kernel, 2), kernel)[1](dy)[0]  # type: ignore[no-any-return]
+
+    text = jax.jit(jax.vmap(gradient, (None, 0, 0))).lower(x[0], kernel, dy).as_text()
     assert f"tensor<1x{ROWS}x5x7x{CHANNELS}x" in text
     assert f"{N}x{ROWS}x5x7x{CHANNELS}x" not in text
 

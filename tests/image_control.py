@@ -12,6 +12,7 @@ class Dot(gym.Env[np.ndarray, np.ndarray]):
     def __init__(self, size: int = 20, length: int = 12, layout: str = "stack") -> None:
         self.size, self.length, self.layout = size, length, layout
         shape = {"stack": (2, size, size, 1), "last": (size, size, 3), "first": (3, size, size)}[layout]
+        self.frames = np.zeros((2, size, size, 1), np.uint8)
         self.observation_space = gym.spaces.Box(0, 255, shape, np.uint8)
         self.action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
 

@@ -162,7 +162,7 @@ def contrast(agent: Plain, own: Contrastive, anchor: Any, positive: Any) -> tupl
     keys = encode(agent.target.encoder, positive)
 
     def loss(learned: Any) -> Any:
-        total, queries = 0.0, encode(learned[0], anchor)
+        total, queries = jnp.zeros(()), encode(learned[0], anchor)
         for i in range(len(anchor)):
             scores = jnp.stack([queries[i] @ learned[1] @ keys[j] for j in range(len(anchor))])
             total = total + jnp.log(jnp.exp(scores - scores[i]).sum())

@@ -37,7 +37,7 @@ def ensemble(algo: str, **settings: Any) -> Any:
 
 def biased(state: Ensemble) -> Ensemble:
     """Away from biases of 0: where a unit gets exactly 0, ReLU's slope is a matter of taste."""
-    members = getattr(state.members, "inner", state.members)
+    members: Any = getattr(state.members, "inner", state.members)
     nets = {name: jax.tree.map(lambda x: x + 0.03, getattr(members, name)) for name in ("critic", "target", "actor")}
     moved = members._replace(**nets)
     return Ensemble(state.members._replace(inner=moved) if members is not state.members else moved, state.step)

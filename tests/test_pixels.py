@@ -50,11 +50,11 @@ def assert_uniform(places: list[tuple[int, int]], down: int, right: int) -> None
 
 
 def test_crops_are_uniform_and_the_same_for_the_frames_of_a_stack(pictures: np.ndarray) -> None:
-    assert_uniform(offsets(np.asarray(random_crop(KEY, pictures, 5)), pictures), 1, 2)
+    assert_uniform(offsets(np.asarray(random_crop(KEY, jnp.asarray(pictures), 5)), pictures), 1, 2)
 
 
 def test_translations_are_uniform_and_keep_the_whole_picture_on_black(pictures: np.ndarray) -> None:
-    placed = np.asarray(random_translate(KEY, pictures, 8))
+    placed = np.asarray(random_translate(KEY, jnp.asarray(pictures), 8))
     assert placed.shape == (ROWS, STACK, 8, 8, COLOURS)
     assert_uniform(offsets(pictures, placed), 2, 1)
     assert (placed.astype(int).sum((1, 2, 3, 4)) == pictures.astype(int).sum((1, 2, 3, 4))).all()
@@ -62,7 +62,7 @@ def test_translations_are_uniform_and_keep_the_whole_picture_on_black(pictures: 
 
 def test_shifts_are_uniform_and_repeat_the_edge(pictures: np.ndarray) -> None:
     wider = np.stack([np.pad(row, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge") for row in pictures])
-    assert_uniform(offsets(np.asarray(random_shift(KEY, pictures, 1)), wider), 2, 2)
+    assert_uniform(offsets(np.asarray(random_shift(KEY, jnp.asarray(pictures), 1)), wider), 2, 2)
 
 
 def test_acting_sees_the_centre(pictures: np.ndarray) -> None:

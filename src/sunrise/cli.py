@@ -97,7 +97,7 @@ class Reproduce:
     """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
 
     experiment: Annotated[str, tyro.conf.Positional]
-    """table1, table3, fig1b, fig2, fig3a, fig3b, fig3c, fig3d, fig4, fig5 or fig7."""
+    """table1, table2, table3, fig1b, fig2, fig3a, fig3b, fig3c, fig3d, fig4, fig5, fig6 or fig7."""
     scale: Literal["quick", "paper"] = "quick"
     """`quick` shows the mechanism in minutes; `paper` is the paper's size."""
     seeds: int | None = None

@@ -17,6 +17,8 @@ from sunrise.types import Batch, Observation
 
 Pictures = UInt8[Array, "B S H W C"]
 """B rows of S stacked frames, the newest last."""
+Changed = UInt8[Array, "B S h w C"]
+"""The same of another size."""
 COLOURS = 4
 """A last axis that is no longer than this holds colours."""
 
@@ -33,8 +35,8 @@ class PictureShape(NamedTuple):
 class Augmentation(NamedTuple):
     """How pictures are changed before they are learned from, and how before they are acted on."""
 
-    train: Callable[[PRNGKeyArray, Pictures], Pictures]
-    act: Callable[[Pictures], Pictures]
+    train: Callable[[PRNGKeyArray, Pictures], Changed]
+    act: Callable[[Pictures], Changed]
     """Without randomness: for acting, evaluation and uncertainty."""
     shape: PictureShape
     """What comes out of either."""
@@ -43,7 +45,7 @@ class Augmentation(NamedTuple):
 # -- cutting and placing -----------------------------------------------------------------------------------------------
 
 
-def cut(pictures: Pictures, corner: Int[Array, "B 2"], height: int, width: int) -> Pictures:
+def cut(pictures: Pictures, corner: Int[Array, "B 2"], height: int, width: int) -> Changed:
     """A rectangle of each row, from its corner (top, left)."""
     _, stack, _, _, colours = pictures.shape
     size = (stack, height, width, colours)
@@ -55,19 +57,19 @@ def corners(key: PRNGKeyArray, rows: int, down: int, right: int) -> Int[Array, "
     return jax.random.randint(key, (rows, 2), 0, jnp.array([down + 1, right + 1]))
 
 
-def random_crop(key: PRNGKeyArray, pictures: Pictures, size: int) -> Pictures:
+def random_crop(key: PRNGKeyArray, pictures: Pictures, size: int) -> Changed:
     """A square cut out at random (RAD, CURL)."""
     rows, _, height, width, _ = pictures.shape
     return cut(pictures, corners(key, rows, height - size, width - size), size, size)
 
 
-def centre_crop(pictures: Pictures, size: int) -> Pictures:
+def centre_crop(pictures: Pictures, size: int) -> Changed:
     """The square in the middle."""
     top, left = ((side - size) // 2 for side in pictures.shape[2:4])
     return pictures[:, :, top : top + size, left : left + size]
 
 
-def random_translate(key: PRNGKeyArray, pictures: Pictures, size: int) -> Pictures:
+def random_translate(key: PRNGKeyArray, pictures: Pictures, size: int) -> Changed:
     """The whole picture, placed at random in a larger black one (RAD)."""
     rows, stack, height, width, colours = pictures.shape
     black = jnp.zeros((stack, size, size, colours), pictures.dtype)
@@ -75,7 +77,7 @@ def random_translate(key: PRNGKeyArray, pictures: Pictures, size: int) -> Pictur
     return jax.vmap(lambda row, c: jax.lax.dynamic_update_slice(black, row, (0, c[0], c[1], 0)))(pictures, corner)
 
 
-def centre_translate(pictures: Pictures, size: int) -> Pictures:
+def centre_translate(pictures: Pictures, size: int) -> Changed:
     """The whole picture in the middle of a larger black one."""
     before = [(size - side) // 2 for side in pictures.shape[2:4]]
     after = [size - side - b for side, b in zip(pictures.shape[2:4], before, strict=True)]
@@ -100,7 +102,7 @@ def crop(shape: PictureShape, size: int, random: bool = True) -> Augmentation:
             "larger pictures (render_size)."
         )
 
-    def centre(pictures: Pictures) -> Pictures:
+    def centre(pictures: Pictures) -> Changed:
         return centre_crop(pictures, size)
 
     return Augmentation(

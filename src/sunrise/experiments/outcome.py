@@ -24,6 +24,17 @@ def scores(rows: Rows, env: str, arm: str) -> tuple[list[float], list[float]]:
     return last, best
 
 
+def scores_at(rows: Rows, env: str, arm: str, env_steps: int) -> list[float]:
+    """Each seed's last evaluation up to a number of simulator steps; of runs that went so far."""
+    found = []
+    for seed in sorted({r["seed"] for r in rows if (r["env"], r["arm"]) == (env, arm)}):
+        own = [r for r in rows if (r["env"], r["arm"], r["seed"]) == (env, arm, seed)]
+        until = [r for r in own if r["env_steps"] <= env_steps]
+        if until and max(r["env_steps"] for r in own) >= env_steps:
+            found.append(max(until, key=lambda r: r["env_steps"])["mean_return"])
+    return found
+
+
 def spread(values: Sequence[float]) -> str:
     """Mean ± sample standard deviation; of one seed, the number alone."""
     if not values:
@@ -46,7 +57,9 @@ def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, l
         writer.writerows(rows)
     header = ["environment", "arm", "last evaluation", "best evaluation"]
     header += ["human-normalised"] if is_atari(scale) else []
-    header += ["paper"] if experiment.published else []
+    for mark in experiment.marks:
+        header += [f"at {mark // 1000}k", f"paper at {mark // 1000}k"]
+    header += ["paper"] if experiment.published and not experiment.marks else []
     lines = []
     for env in scale.envs:
         for arm in experiment.arms:
@@ -55,7 +68,10 @@ def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, l
             if is_atari(scale):
                 shares = [human_normalised(score, env) for score in last]
                 line.append(f"{np.mean([s for s in shares if s is not None]):.3f}" if shares else "-")
-            if experiment.published:
+            for mark in experiment.marks:
+                line.append(spread(scores_at(rows, env, arm.name, mark)))
+                line.append(published_score(experiment, arm.published, env, mark) or "-")
+            if experiment.published and not experiment.marks:
                 line.append(published_score(experiment, arm.published, env) or "-")
             lines.append(line)
     table = Table(*(Column(name, overflow="fold") for name in header), title=experiment.name)

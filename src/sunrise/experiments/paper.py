@@ -24,6 +24,16 @@ ATARI_TABLE = "table3_atari_100k.csv"
 GYM = ("sunrise/Cheetah-v0", "sunrise/Walker-v0", "sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/SlimHumanoid-v0")
 HUMANOID, ANT, HOPPER, CHEETAH = GYM[4], GYM[3], GYM[2], GYM[0]
 SPARSE_CARTPOLE = "dmc/cartpole-swingup_sparse"
+DMC_TASKS = {
+    "dmc/finger-spin": "Finger-spin",
+    "dmc/cartpole-swingup": "Cartpole-swing",
+    "dmc/reacher-easy": "Reacher-easy",
+    "dmc/cheetah-run": "Cheetah-run",
+    "dmc/walker-walk": "Walker-walk",
+    "dmc/ball_in_cup-catch": "Cup-catch",
+}
+"""The tasks of Table 2 with the paper's names."""
+DMC = tuple(DMC_TASKS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,8 @@ class Experiment:
     published_as: str = ""
     """How the paper got them."""
     note: str = ""
+    marks: tuple[int, ...] = ()
+    """Simulator steps at which the paper's table reads the scores."""
 
 
 def quick(*envs: str, timesteps: int = 4000) -> Scale:
@@ -94,9 +106,28 @@ def full_dmc(
     return Scale(envs, env_steps, seeds, eval_env_steps, episodes, simulator_steps=True)
 
 
+def quick_dmc(*envs: str) -> Scale:
+    """Small pictures and few of them, for a few minutes on two cores."""
+    small = {
+        "render_size": 48,
+        "crop_size": 40,
+        "filters": 16,
+        "batch_size": 32,
+        "ensemble_size": 2,
+        "learning_starts": 200,
+        "buffer_size": 10_000,
+        "log_freq": 200,
+    }
+    return Scale(envs, 8000, 1, 4000, 2, small, {1024: 128}, simulator_steps=True)
+
+
 ATARI = tuple(f"ALE/{game}-v5" for game in GAMES_100K)
 RAINBOW = Arm("Rainbow", "rainbow", {"ensemble_size": 1}, "Rainbow")
 SUNRISE_RAINBOW = Arm("SUNRISE", "rainbow", {}, "SUNRISE")
+PIXEL_SAC = Arm("SAC", "rad", {"ensemble_size": 1, "augmentation": "none"})
+SUNRISE_PIXEL_SAC = Arm("SUNRISE on SAC", "rad", {"augmentation": "none"})
+RAD = Arm("RAD", "rad", {"ensemble_size": 1}, "RAD")
+SUNRISE_RAD = Arm("SUNRISE on RAD", "rad", {}, "SUNRISE")
 SAC = Arm("SAC", "sac", {"ensemble_size": 1}, "SAC")
 TD3 = Arm("TD3", "td3", {"ensemble_size": 1}, "TD3")
 DISCOR = Arm("DisCor", "discor", {"ensemble_size": 1})
@@ -187,6 +218,23 @@ EXPERIMENTS: dict[str, Experiment] = {
             published_as="100,000 timesteps, 3 runs, the authors' protocol",
         ),
         Experiment(
+            "table2",
+            "DeepMind Control from pixels at 100k and 500k simulator steps",
+            (RAD, SUNRISE_RAD),
+            full_dmc(DMC, 500_000, 5, 50_000),
+            quick_dmc("dmc/cartpole-swingup"),
+            published="table2_dmc.csv",
+            published_as="5 runs, the authors' protocol",
+            marks=(100_000, 500_000),
+        ),
+        Experiment(
+            "fig6",
+            "DeepMind Control learning curves from pixels",
+            (PIXEL_SAC, SUNRISE_PIXEL_SAC, RAD, SUNRISE_RAD),
+            full_dmc(DMC, 500_000, 5),
+            quick_dmc("dmc/cartpole-swingup"),
+        ),
+        Experiment(
             "fig7",
             "Atari learning curves (the paper's Figures 7 to 9)",
             (RAINBOW, SUNRISE_RAINBOW),
@@ -214,14 +262,18 @@ def published(file: str) -> list[dict[str, str]]:
 
 def task_of(env: str) -> str:
     """The paper's name of an environment."""
+    if env in DMC_TASKS:
+        return DMC_TASKS[env]
     return env.split("/")[1].rsplit("-v", 1)[0].replace("SlimHumanoid", "SlimHumanoid-ET")
 
 
-def published_score(experiment: Experiment, method: str, env: str) -> str:
-    """The paper's number for a method on an environment, or nothing."""
+def published_score(experiment: Experiment, method: str, env: str, env_steps: int = 0) -> str:
+    """The paper's number for a method on an environment, where it has several at some simulator steps, or nothing."""
     if not experiment.published or not method:
         return ""
     for row in published(experiment.published):
+        if int(row.get("env_steps", 0)) != env_steps:
+            continue
         if (row["method"], row.get("env", row.get("game"))) == (method, task_of(env)):
             return (
                 f"{float(row['mean']):.0f} ± {float(row['std']):.0f}" if "mean" in row else f"{float(row['score']):g}"

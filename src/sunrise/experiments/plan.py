@@ -26,10 +26,10 @@ from sunrise.replay.uniform import stored_dtype
 from sunrise.settings import Config, check, env_options, flatten_config, resolved, with_settings
 from sunrise.types import Batch, Sample
 
-COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS = 20.0, 1.5e-3, 1.2e-3
+COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS, PICTURE_SECONDS = 20.0, 1.5e-3, 1.2e-3, 2e-2
 WHOSE = {"ours": "our default", "authors": "the authors'"}
 OF_PEAK = 0.45
-"""Share of the matrix product's peak that an update reaches; all four are for the estimate alone."""
+"""Share of the matrix product's peak that an update reaches; all five are for the estimate alone."""
 
 
 class Run(NamedTuple):
@@ -154,6 +154,9 @@ def _seconds(config: Config[Any], algo: str, peak: float) -> float:
     updates = max(steps - training.learning_starts, 0) * training.gradient_steps / training.train_freq
     evaluations = steps // run.eval_freq if run.eval_freq else 0
     evaluating = evaluations * 1000 / repeat_of(config) * run.eval_episodes * EVAL_STEP_SECONDS / 2
+    if getattr(config.env, "pixels", False):
+        seen = steps + evaluations * 1000 / repeat_of(config) * run.eval_episodes
+        evaluating += seen * PICTURE_SECONDS
     return COMPILE_SECONDS + updates * flops / (OF_PEAK * peak) + steps * STEP_SECONDS + evaluating
 
 
@@ -254,6 +257,14 @@ def protocol(
     )
     if name == "quick":
         text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
+    first = configured(runs[0])
+    if getattr(first.env, "pixels", False):
+        size, crop = first.env.render_size, first.learner.crop_size
+        members = max(configured(run).ensemble.ensemble_size for run in runs)
+        text += (
+            f"Pictures of {size} x {size} drawn by {first.env.renderer}, crops of {crop} x {crop}, batches of "
+            f"{first.training.batch_size}, SUNRISE with {members} members. "
+        )
     if experiment.published:
         text += f"Paper: {experiment.published_as}. "
     if is_atari(scale):

@@ -5,7 +5,7 @@ PEERS  := .venv-peers
 PYTHON ?= python3
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test check soak bench lock clean
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
@@ -38,6 +38,9 @@ test: $(VENV)/dev.stamp   ## format, lint, types and every test
 	$(PY) -m pytest
 
 check: test               ## the same as test: what CI runs
+
+soak: $(VENV)/dev.stamp   ## kill real runs again and again (200 times each) and compare every bit
+	SUNRISE_KILLS=200 $(PY) -m pytest tests/test_kills.py
 
 bench: $(VENV)/core.stamp $(PEERS)/stamp  ## speed against PyTorch and Stable-Baselines3
 	$(PY) benchmarks/run.py

@@ -15,6 +15,8 @@ from sunrise.pixels import PictureShape
 KERNEL, FIRST_STRIDE = 3, 2
 RELU_GAIN = 2**0.5
 LAYER_NORM_EPS = 1e-5
+BLOCK = 64
+"""Columns that are made orthogonal to each other before the next ones."""
 
 
 class Convolutions(eqx.Module):
@@ -71,16 +73,40 @@ def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) ->
     They come from one draw for all of them: a draw is most of what the compiler has to chew on.
     """
     draw = jax.random.normal(key, (sum(i * o for i, o in shapes),))
-    matrices, used, before = [], 0, jnp.zeros(())
+    matrices, used = [], 0
     for i, o in shapes:
-        normal = draw[used : used + i * o].reshape(max(i, o), min(i, o))
+        q = orthonormal(draw[used : used + i * o].reshape(max(i, o), min(i, o)))
         used += i * o
-        # One after the other: decompositions that XLA runs side by side on a CPU may wait for each other for ever.
-        q, r = jnp.linalg.qr(jnp.where(jnp.isnan(before), jnp.nan, normal))
-        before = r[0, 0]
-        q = q * jnp.sign(jnp.diagonal(r))  # without it the matrices would not be uniform among the orthogonal ones
         matrices.append(q if i >= o else q.T)
     return matrices
+
+
+def orthonormal(normal: Float[Array, "rows columns"]) -> Float[Array, "rows columns"]:
+    """Orthonormal columns, uniform among all such: Gram and Schmidt's way, twice for precision, a block at a time.
+
+    LAPACK would do it in one call. But a batch of its calls takes threads of XLA's pool and then waits for others of
+    that pool, so that on two cores two batches can wait for each other for ever.
+    """
+    columns = normal.shape[1]
+    width = next(w for w in range(min(BLOCK, columns), 0, -1) if columns % w == 0)
+
+    def without(part: Array, found: Array) -> Array:
+        """What is left of `part` beside the columns found so far; the others are still 0."""
+        for _ in range(2):
+            part = part - found @ (found.T @ part)
+        return part
+
+    def column(j: Array, block: Array) -> Array:
+        found = jnp.where(jnp.arange(width) < j, block, 0)
+        rest = without(jax.lax.dynamic_slice_in_dim(block, j, 1, 1), found)
+        return jax.lax.dynamic_update_slice_in_dim(block, rest / jnp.linalg.norm(rest), j, 1)
+
+    def blockwise(b: Array, found: Array) -> Array:
+        block = without(jax.lax.dynamic_slice_in_dim(normal, b * width, width, 1), found)
+        return jax.lax.dynamic_update_slice_in_dim(found, jax.lax.fori_loop(0, width, column, block), b * width, 1)
+
+    found: Array = jax.lax.fori_loop(0, columns // width, blockwise, jnp.zeros_like(normal))
+    return found
 
 
 def convolutions(matrices: Sequence[Float[Array, "_ O"]]) -> Convolutions:

@@ -1,0 +1,117 @@
+"""The paper's experiments on DeepMind Control: simulator steps, the paper's columns, renderers that are not mixed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sunrise.errors import SunriseError
+from sunrise.experiments.outcome import scores_at, write_outcome
+from sunrise.experiments.paper import DMC, EXPERIMENTS, published_score
+from sunrise.experiments.plan import Run, choose, configured, execute, expand, protocol, results
+from sunrise.settings import flatten_config
+
+
+def plan(name: str, scale: str = "paper", out: Path = Path("nowhere")) -> list[Run]:
+    experiment, chosen = choose(name, scale, None, ())
+    return expand(experiment, chosen, out, "ours", {})
+
+
+def test_a_task_has_as_many_timesteps_as_its_action_repeat_leaves() -> None:
+    runs = plan("table2")
+    assert len(runs) == 6 * 2 * 5
+    wanted = {"finger-spin": 2, "cartpole-swingup": 8, "reacher-easy": 4, "cheetah-run": 4}
+    wanted |= {"walker-walk": 2, "ball_in_cup-catch": 4}
+    for run in runs:
+        repeat = wanted[run.env.removeprefix("dmc/")]
+        assert run.settings["total_timesteps"] == 500_000 / repeat
+        assert 100_000 / repeat % run.settings["eval_freq"] == 0  # an evaluation falls on 100k
+    sparse = plan("fig3b")
+    assert len(sparse) == 2 * 5
+    found = {(r.settings["total_timesteps"], r.settings["eval_freq"], r.settings["eval_episodes"]) for r in sparse}
+    assert found == {(12_500, 1250, 5)}
+
+
+def test_the_arms_are_the_papers() -> None:
+    def arms(name: str) -> dict[str, tuple[Any, ...]]:
+        names = ("ensemble_size", "exploration", "pixels", "augmentation", "action_repeat")
+        found = {run.arm.name: flatten_config(configured(run)) for run in plan(name) if "cartpole" in run.env}
+        return {arm: tuple(s.get(n) for n in names) for arm, s in found.items()}
+
+    assert arms("fig3b") == {
+        "SUNRISE": (5, "ucb", False, None, 8),
+        "SUNRISE without UCB": (5, "member", False, None, 8),
+    }
+    assert arms("fig6") == {
+        "SAC": (1, "ucb", True, "none", 8),
+        "SUNRISE on SAC": (5, "ucb", True, "none", 8),
+        "RAD": (1, "ucb", True, "crop", 8),
+        "SUNRISE on RAD": (5, "ucb", True, "crop", 8),
+    }
+    assert arms("table2").keys() == {"RAD", "SUNRISE on RAD"}
+    assert {run.settings["ensemble_size"] for run in plan("fig6", "quick")} == {1, 2}
+
+
+def test_the_papers_numbers_are_those_of_the_steps() -> None:
+    table = EXPERIMENTS["table2"]
+    assert published_score(table, "RAD", "dmc/cartpole-swingup", 100_000) == "373 ± 90"
+    assert published_score(table, "SUNRISE", "dmc/cartpole-swingup", 500_000) == "876 ± 4"
+    assert published_score(table, "SUNRISE", "dmc/ball_in_cup-catch", 100_000) == "633 ± 241"
+    for env in DMC:
+        assert all(published_score(table, arm.published, env, mark) for arm in table.arms for mark in table.marks)
+
+
+def rows(values: dict[int, float], seed: int = 1) -> list[dict[str, Any]]:
+    return [
+        {
+            "env": "dmc/cartpole-swingup",
+            "arm": "RAD",
+            "seed": seed,
+            "env_steps": s,
+            "timesteps": s // 8,
+            "mean_return": v,
+        }
+        for s, v in values.items()
+    ]
+
+
+def test_a_score_at_some_steps_is_the_last_evaluation_until_then_of_runs_that_went_so_far() -> None:
+    found = rows({50_000: 1.0, 100_000: 2.0, 150_000: 9.0}) + rows({50_000: 5.0}, seed=2)
+    found += rows({96_000: 4.0, 104_000: 8.0}, seed=3)
+    assert scores_at(found, "dmc/cartpole-swingup", "RAD", 100_000) == [2.0, 4.0]
+    assert scores_at(found, "dmc/cartpole-swingup", "RAD", 500_000) == []
+
+
+def test_the_table_has_the_papers_columns_beside_ours_and_the_label_says_how(tmp_path: Path) -> None:
+    experiment, scale = choose("table2", "quick", None, ())
+    found = rows({50_000: 11.0, 100_000: 222.0})
+    runs = expand(experiment, scale, tmp_path, "ours", {"renderer": "warp"})
+    write_outcome(experiment, scale, found, tmp_path, protocol(experiment, scale, runs, found, "quick", "ours"))
+    text = (tmp_path / "table.md").read_text()
+    assert "|dmc/cartpole-swingup|RAD|222|222|222|373 ± 90|-|873 ± 3|" in text
+    assert "100,000 simulator steps (12,500 timesteps where an action lasts 8), 1 seed" in text
+    assert "Pictures of 48 x 48 drawn by warp, crops of 40 x 40, batches of 32, SUNRISE with 2 members." in text
+
+
+def test_runs_of_another_renderer_are_refused(tmp_path: Path) -> None:
+    experiment, scale = choose("table2", "quick", None, ())
+    run = expand(experiment, scale, tmp_path, "ours", {"renderer": "warp"})[0]
+    run.folder.mkdir(parents=True)
+    settings = flatten_config(configured(run)) | {"renderer": "egl"}
+    (run.folder / "config.json").write_text(json.dumps({"algo": "rad", "policy": "CnnPolicy", "settings": settings}))
+    (run.folder / "status.json").write_text(json.dumps({"status": "finished", "timesteps": 1000}))
+    with pytest.raises(SunriseError, match="is a finished run with renderer = egl, not warp"):
+        execute([run])
+
+
+def test_the_sparse_task_really_runs(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
+    experiment, scale = choose("fig3b", "quick", None, ())
+    tiny = {"total_timesteps": 130, "learning_starts": 120, "batch_size": 8, "net_arch": (8, 8), "eval_freq": 0}
+    runs = expand(experiment, scale, tmp_path, "ours", tiny | {"buffer_size": 1000})
+    assert execute(runs) == []
+    assert all(run.done for run in runs)
+    last = json.loads((runs[0].folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (last["timesteps"], last["env_steps"], last["episodes"]) == (130, 1040, 1)
+    assert results(runs) == []

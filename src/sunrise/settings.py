@@ -281,6 +281,13 @@ def resolved(config: Config[L]) -> Config[L]:
     return with_settings(config, decided)
 
 
+def begun(config: Config[L]) -> Config[L]:
+    """`config` with what is decided when a run begins and stays when it is extended."""
+    return with_settings(
+        config, {"importance_horizon": config.training.importance_horizon or config.run.total_timesteps}
+    )
+
+
 def check(config: Config[L]) -> Config[L]:
     """`config` itself if every setting makes sense; otherwise an error that names the one that does not."""
     check_kinds(config)

@@ -23,7 +23,7 @@ from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import check, flatten_config, resolved, with_settings
+from sunrise.settings import begun, check, flatten_config, resolved, with_settings
 from sunrise.signals import interruptible
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
@@ -246,9 +246,7 @@ class Agent:
         if self.env is None:
             raise SunriseError("there is no environment to learn in: give `env`, or call set_env first.")
         if self.trainer is None:
-            if not self.config.training.importance_horizon:
-                until = self.config.run.total_timesteps
-                self.config = with_settings(self.config, {"importance_horizon": until})
+            self.config = begun(self.config)
             trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})

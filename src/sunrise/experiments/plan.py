@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sunrise.agents import AGENTS
+from sunrise.agents import AGENTS, Agent, resume_run
 from sunrise.algorithms import algorithm, ensemble_of, starting
 from sunrise.bench import sgemm_peak
 from sunrise.console import console, say
@@ -23,11 +23,13 @@ from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
 from sunrise.replay.uniform import stored_dtype
-from sunrise.settings import Config, check, env_options, flatten_config, resolved, with_settings
+from sunrise.settings import Config, begun, check, env_options, flatten_config, resolved, with_settings
 from sunrise.types import Batch, Sample
 
 COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS, PICTURE_SECONDS = 20.0, 1.5e-3, 1.2e-3, 2e-2
 WHOSE = {"ours": "our default", "authors": "the authors'"}
+NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
+"""Settings that a result does not depend on."""
 OF_PEAK = 0.45
 """Share of the matrix product's peak that an update reaches; all five are for the estimate alone."""
 
@@ -44,20 +46,26 @@ class Run(NamedTuple):
     @property
     def done(self) -> bool:
         """Whether it is finished; one that was run with other settings is not to be taken for this one."""
-        try:
-            if json.loads((self.folder / "status.json").read_text())["status"] != "finished":
-                return False
-        except (OSError, ValueError, KeyError):
+        if RunFolder(self.folder).read_status().get("status") != "finished":
             return False
+        for name, (ran, asked) in self.changed.items():
+            raise SunriseError(
+                f"{self.folder} is a finished run with {name} = {ran}, not {asked}: choose another --out, or remove it."
+            )
+        return True
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was begun with these very settings, and can be resumed."""
+        return (self.folder / "config.json").exists() and not self.changed
+
+    @property
+    def changed(self) -> dict[str, tuple[Any, Any]]:
+        """Settings that the run in the folder has otherwise: what they were, and what they are."""
         ran = RunFolder(self.folder).config()["settings"]
         asked = json.loads(json.dumps(flatten_config(configured(self))))
-        for name in asked.keys() - {"run_dir"}:
-            if name in ran and ran[name] != asked[name]:
-                raise SunriseError(
-                    f"{self.folder} is a finished run with {name} = {ran[name]}, not {asked[name]}: "
-                    "choose another --out, or remove it."
-                )
-        return True
+        names = (asked.keys() & ran.keys()) - NO_INFLUENCE
+        return {name: (ran[name], asked[name]) for name in sorted(names) if ran[name] != asked[name]}
 
 
 def choose(name: str, scale: str, seeds: int | None, envs: Sequence[str]) -> tuple[Experiment, Scale]:
@@ -98,7 +106,13 @@ def expand(experiment: Experiment, scale: Scale, out: Path, preset: str, changes
 def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
     """The settings of an arm at a scale, with smaller networks where the scale says so."""
     known = algorithm(arm.algo)
-    settings = {"eval_freq": scale.eval_freq, "eval_episodes": scale.eval_episodes, "save_freq": 0, **scale.settings}
+    settings = {
+        "eval_freq": scale.eval_freq,
+        "eval_episodes": scale.eval_episodes,
+        "keep": 1,
+        "keep_replay": False,
+        **scale.settings,
+    }
     if preset == "authors":
         settings |= dict(known.authors)
         settings |= {"gradient_steps": known.authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
@@ -113,7 +127,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
 
 def configured(run: Run) -> Config[Any]:
     """Every setting of a run."""
-    return resolved(check(with_settings(starting(run.arm.algo, run.env), run.settings)))
+    return begun(resolved(check(with_settings(starting(run.arm.algo, run.env), run.settings))))
 
 
 def repeat_of(config: Config[Any]) -> int:
@@ -169,11 +183,10 @@ def execute(runs: Sequence[Run]) -> list[str]:
             say(f"{label}: finished before, kept")
             continue
         say(f"{label}: {run.folder}")
-        shutil.rmtree(run.folder, ignore_errors=True)
-        settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
         try:
-            model = AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
-            model.learn(run.settings["total_timesteps"], log_interval=None, progress_bar=console.is_terminal)
+            model = agent_of(run)
+            left = run.settings["total_timesteps"] - model.num_timesteps
+            model.learn(left, log_interval=None, reset_num_timesteps=False, progress_bar=console.is_terminal)
         except SunriseError as error:
             say(f"{label}: FAILED: {error}")
             failed.append(label)
@@ -181,6 +194,15 @@ def execute(runs: Sequence[Run]) -> list[str]:
             say("\nStopped. The same command goes on with what is not finished.")
             raise
     return failed
+
+
+def agent_of(run: Run) -> Agent:
+    """The agent of a run: where it was stopped, or new."""
+    if run.begun:
+        return resume_run(run.folder)
+    shutil.rmtree(run.folder, ignore_errors=True)
+    settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
+    return AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
 
 
 def results(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -63,6 +63,20 @@ class Inspect:
 
 
 @dataclass
+class Record:
+    """Film a run's last checkpoint: an MP4 of noiseless episodes."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run's folder."""
+    out: Path | None = None
+    """The film; default: videos/step-N.mp4 in the run's folder."""
+    episodes: int = 1
+    """Episodes to film, one after another."""
+    seed: int | None = None
+    """Seed of the episodes; default: the run's own."""
+
+
+@dataclass
 class Envs:
     """List environments with their observations, actions and the extra they need."""
 
@@ -222,6 +236,17 @@ def evaluate(arguments: Sequence[str]) -> None:
     print(json.dumps(row))
 
 
+def record(arguments: Sequence[str]) -> None:
+    """Film a run's agent: `sunrise record RUN`."""
+    from sunrise.console import say
+    from sunrise.video import record_run
+
+    options = tyro.cli(Record, args=arguments, prog="sunrise record")
+    path, mean = record_run(options.run, options.out, options.episodes, options.seed)
+    say(f"mean return {mean:.1f}")
+    print(path)
+
+
 def reproduce(arguments: Sequence[str]) -> None:
     """Run an experiment of the paper: `sunrise reproduce table1`."""
     options = tyro.cli(Reproduce, args=arguments, prog="sunrise reproduce")
@@ -291,6 +316,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "resume": resume,
     "inspect": inspect,
     "evaluate": evaluate,
+    "record": record,
     "reproduce": reproduce,
     "envs": envs,
     "demo": demo,
@@ -308,7 +334,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     log = logging.getLogger("sunrise")
     log.setLevel(logging.INFO)
-    log.handlers = [logging.StreamHandler()]  # its plain text, on stderr
+    log.handlers = [logging.StreamHandler()]  # its plain text, on stderr, and once: libraries add handlers of their own
+    log.propagate = False
     try:
         name = _word(arguments, COMMANDS, "sunrise", "command")
         COMMANDS[name](arguments[1:])

@@ -205,8 +205,8 @@ def agent_of(run: Run) -> Agent:
     return AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
 
 
-def results(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One row an evaluation of every finished run."""
+def results(runs: Sequence[Run], unfinished: bool = False) -> list[dict[str, Any]]:
+    """One row an evaluation of every finished run, or also of those that are not."""
     return [
         {
             "env": run.env,
@@ -216,7 +216,7 @@ def results(runs: Sequence[Run]) -> list[dict[str, Any]]:
             **row,
         }
         for run in runs
-        if run.done
+        if run.done or unfinished
         for config in [configured(run)]
         for row in RunFolder(run.folder).read_eval()
     ]

@@ -1,0 +1,92 @@
+"""A film of the agent: one or more noiseless episodes of a run's last good checkpoint, as an MP4."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from sunrise.agents import load_run
+from sunrise.envs.make import AnyEnv, make_env
+from sunrise.errors import SunriseError
+from sunrise.randomness import episode_seed
+from sunrise.settings import env_options
+
+FPS = 30
+"""Pictures a second where an environment does not say."""
+
+
+def record_run(run: Path, out: Path | None = None, episodes: int = 1, seed: int | None = None) -> tuple[Path, float]:
+    """Write the film; returns where it is and the mean return. The episodes are those of an evaluation."""
+    ffmpeg = find_ffmpeg()
+    if episodes < 1:
+        raise SunriseError(f"episodes is {episodes}, but must be at least 1.")
+    model = load_run(run)
+    out = out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
+    seed = model.config.run.seed if seed is None else seed
+    env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f".{out.name}.part.mp4")
+    returns = []
+    try:
+        first = picture(env, seed=episode_seed(seed, "evaluation", 0, 0))
+        fps = env.metadata.get("render_fps") or FPS
+        with subprocess.Popen(encode(ffmpeg, part, first, fps), stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            for episode in range(episodes):
+                obs, _ = env.reset(seed=episode_seed(seed, "evaluation", 0, episode))
+                process.stdin.write(picture(env).tobytes())
+                total, over = 0.0, False
+                while not over:
+                    action, _ = model.predict(obs)
+                    obs, reward, terminated, truncated, _ = env.step(action)
+                    total, over = total + float(reward), terminated or truncated
+                    process.stdin.write(picture(env).tobytes())
+                returns.append(total)
+        if process.returncode:
+            raise SunriseError(f"ffmpeg could not write {out} (exit {process.returncode}).")
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+        env.close()
+    return out, float(np.mean(returns))
+
+
+def make_seen(env_id: str, options: dict[str, Any]) -> AnyEnv:
+    """The environment with pictures; without a display, MuJoCo draws by EGL."""
+    if "DISPLAY" not in os.environ:
+        os.environ.setdefault("MUJOCO_GL", "egl")
+    try:
+        return make_env(env_id, training=False, render_mode="rgb_array", **options)
+    except (TypeError, gym.error.Error, SunriseError) as error:
+        raise SunriseError(f"the environment {env_id!r} cannot be filmed: {error}") from None
+
+
+def find_ffmpeg() -> str:
+    """The encoder, which comes with a package of its own."""
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe  # type: ignore[import-untyped]
+    except ImportError:
+        raise SunriseError('a film needs an extra: pip install "sunrise-rl[video]".') from None
+    return str(get_ffmpeg_exe())
+
+
+def encode(ffmpeg: str, out: Path, first: np.ndarray, fps: int) -> list[str]:
+    """The command that makes a film of raw pictures on its standard input."""
+    height, width, _ = first.shape
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-"]
+    wanted = ["-c:v", "libx264", "-pix_fmt", "yuv420p", str(out)]
+    return [ffmpeg, "-loglevel", "error", "-y", *given, *wanted]
+
+
+def picture(env: AnyEnv, seed: int | None = None) -> np.ndarray:
+    """What a viewer sees now, or with a seed at the start of its episode; sides are even, as the format asks."""
+    try:
+        if seed is not None:
+            env.reset(seed=seed)
+        drawn = np.asarray(env.render(), np.uint8)
+    except gym.error.Error as error:
+        raise SunriseError(f"this environment cannot be filmed: {error}") from None
+    return drawn[: drawn.shape[0] // 2 * 2, : drawn.shape[1] // 2 * 2]

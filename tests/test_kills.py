@@ -27,7 +27,8 @@ FAMILIES = {
     "--buffer-size 400 --num-envs 3 --vectorization async --bootstrap-prob 0.5 --save-freq 30 --eval-freq 500 "
     "--total-timesteps 1500",
     "pictures": "train rad --env-id dmc/cartpole-swingup --render-size 20 --crop-size 16 --shadow-size 0 --filters 4 "
-    "--conv-layers 2 --feature-dim 8 --net-arch 16 16 --buffer-size 100 --save-freq 10 --eval-freq 0 --total-timesteps 300",
+    "--conv-layers 2 --feature-dim 8 --net-arch 16 16 --buffer-size 100 --save-freq 10 --eval-freq 0 "
+    "--total-timesteps 300",
     "an Atari game": "train rainbow --env-id ALE/Pong-v5 --net-arch 8 --n-atoms 5 --n-step 3 --buffer-size 200 "
     "--target-update-interval 20 --save-freq 15 --eval-freq 0 --total-timesteps 400",
 }

@@ -182,7 +182,7 @@ def test_a_hundred_thousand_stacks_take_the_memory_of_their_frames(
     shape: tuple[int, ...], limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(memory, "require", lambda needed, *_: asked.append(needed))
+    monkeypatch.setattr(memory, "require", lambda needed, *_, **__: asked.append(needed))
     replay = build(FrameStore(gym.spaces.Box(0, 255, shape, np.uint8), 100_000), 20, True)
     assert asked == [replay.store.nbytes, replay.nbytes]
     assert replay.nbytes < limit

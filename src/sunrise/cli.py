@@ -344,6 +344,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    finally:
+        log.propagate = True
 
 
 def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:

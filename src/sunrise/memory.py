@@ -25,10 +25,11 @@ def available() -> int:
         return free
 
 
-def require(needed: int, what: str, remedy: str) -> None:
+def require(needed: int, what: str, remedy: str, say: bool = True) -> None:
     """State how much is about to be taken, and refuse what cannot fit."""
     free = available()
-    log.info("%s: %.2f GB when full", what, needed / GIGABYTE)
+    if say:
+        log.info("%s: %.2f GB when full", what, needed / GIGABYTE)
     if needed > free:
         raise SunriseError(
             f"{what} needs {needed / GIGABYTE:.2f} GB of memory, but {free / GIGABYTE:.2f} GB is available: {remedy}."

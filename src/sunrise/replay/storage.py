@@ -72,7 +72,7 @@ class PlainStore:
         self.envs, self.rows = envs, rows_each(capacity, envs)
         slots = envs * self.rows
         self.nbytes = 2 * slots * sum(leaf.nbytes for leaf in jax.tree.leaves(empty(space, 1)))
-        memory.require(self.nbytes, f"a replay buffer of {capacity:,} transitions", "lower buffer_size")
+        memory.require(self.nbytes, f"a replay buffer of {capacity:,} transitions", "lower buffer_size", say=False)
         self.before, self.after = empty(space, slots), empty(space, slots)
 
     def write(
@@ -132,7 +132,7 @@ class FrameStore:
         """Frames in one environment's ring."""
         slots, frames = envs * self.rows, envs * self.ring + 1
         self.nbytes = frames * int(np.prod(picture)) + 8 * (slots * (2 * self.stack + 1) + envs * (self.stack + 1))
-        memory.require(self.nbytes, f"a replay buffer of {capacity:,} transitions", "lower buffer_size")
+        memory.require(self.nbytes, f"a replay buffer of {capacity:,} transitions", "lower buffer_size", say=False)
         self.frames: UInt8[np.ndarray, "frames *picture"] = np.zeros((frames, *picture), np.uint8)
         """The rings, one after the other, and then the black frame."""
         self.address: Int[np.ndarray, "slots 2 stack"] = np.full((slots, 2, self.stack), self.BLACK)

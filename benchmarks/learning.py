@@ -15,9 +15,11 @@ from sunrise.experiments.paper import (
     RAINBOW,
     SAC,
     SUNRISE,
+    SUNRISE_RAD,
     SUNRISE_RAINBOW,
     Experiment,
     Scale,
+    under,
 )
 from sunrise.experiments.plan import execute, expand, protocol, results
 
@@ -25,6 +27,23 @@ HERE = Path(__file__).parent
 UNTUNED = "our default settings (T = 20, β = 1, λ = 1, not tuned)"
 HOPPER_SCALE = Scale((HOPPER,), timesteps=20_000, seeds=3, eval_freq=2_000, eval_episodes=5)
 FREEWAY_SCALE = Scale(("ALE/Freeway-v5",), timesteps=30_000, seeds=1, eval_freq=5_000, eval_episodes=5)
+PIXELS_SCALE = Scale(
+    ("dmc/cartpole-swingup",),
+    timesteps=32_000,
+    seeds=1,
+    eval_freq=4_000,
+    eval_episodes=5,
+    settings={
+        "render_size": 48,
+        "crop_size": 40,
+        "filters": 16,
+        "net_arch": (256, 256),
+        "batch_size": 64,
+        "buffer_size": 10_000,
+        "learning_starts": 250,
+    },
+    simulator_steps=True,
+)
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
@@ -46,6 +65,15 @@ EXPERIMENTS = {
             published_as="100,000 timesteps, 3 runs, the authors' protocol",
             note="Three tenths of the paper's timesteps for one agent, and 15,000 for five: what an hour of a busy "
             "machine carried. One seed: an observation, not a comparison.",
+        ),
+        Experiment(
+            "pixels",
+            "SUNRISE on RAD with two members on cartpole-swingup, T = 10, β = 1, λ = 1, not tuned",
+            (under(SUNRISE_RAD, ensemble_size=2),),
+            PIXELS_SCALE,
+            PIXELS_SCALE,
+            note="A size that two cores can carry: 48 x 48 pictures cropped to 40, 16 filters, heads of 256 units, batches of "
+            "64, a third of the paper's shorter budget. It shows that it learns, and compares with nothing.",
         ),
     )
 }

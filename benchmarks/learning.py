@@ -72,8 +72,8 @@ EXPERIMENTS = {
             (under(SUNRISE_RAD, ensemble_size=2),),
             PIXELS_SCALE,
             PIXELS_SCALE,
-            note="A size that two cores can carry: 48 x 48 pictures cropped to 40, 16 filters, heads of 256 units, batches of "
-            "64, a third of the paper's shorter budget. It shows that it learns, and compares with nothing.",
+            note="A size that two cores can carry: 48 x 48 pictures cropped to 40, 16 filters, heads of 256 units, "
+            "batches of 64, a third of the paper's shorter budget. It shows that it learns, and compares with nothing.",
         ),
     )
 }

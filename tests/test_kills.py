@@ -18,19 +18,20 @@ from sunrise.checkpoint import Checkpoints
 from tests import runs
 
 KILLS = int(os.environ.get("SUNRISE_KILLS", "5"))
-"""Kills of each run; `make soak` asks for many more."""
+"""Kills of each run; `make soak` asks for many more, of longer runs."""
+LENGTH = max(KILLS / 5, 1)
 SMALL = "--ensemble-size 2 --batch-size 8 --learning-starts 20 --eval-episodes 1 --log-freq 50 --seed 3"
 FAMILIES = {
     "one MuJoCo environment": "train sac --env-id Hopper-v5 --net-arch 8 8 --buffer-size 400 --save-freq 25 "
-    "--eval-freq 500 --total-timesteps 1500",
+    f"--eval-freq 500 --total-timesteps {1500 * LENGTH:.0f}",
     "three environments in processes of their own": "train sac --env-id InvertedPendulum-v5 --net-arch 8 8 "
     "--buffer-size 400 --num-envs 3 --vectorization async --bootstrap-prob 0.5 --save-freq 30 --eval-freq 500 "
-    "--total-timesteps 1500",
+    f"--total-timesteps {1500 * LENGTH:.0f}",
     "pictures": "train rad --env-id dmc/cartpole-swingup --render-size 20 --crop-size 16 --shadow-size 0 --filters 4 "
     "--conv-layers 2 --feature-dim 8 --net-arch 16 16 --buffer-size 100 --save-freq 10 --eval-freq 0 "
-    "--total-timesteps 300",
+    f"--total-timesteps {300 * LENGTH:.0f}",
     "an Atari game": "train rainbow --env-id ALE/Pong-v5 --net-arch 8 --n-atoms 5 --n-step 3 --buffer-size 200 "
-    "--target-update-interval 20 --save-freq 15 --eval-freq 0 --total-timesteps 400",
+    f"--target-update-interval 20 --save-freq 15 --eval-freq 0 --total-timesteps {400 * LENGTH:.0f}",
 }
 
 
@@ -98,7 +99,7 @@ def test_a_run_killed_many_times_is_the_run_never_killed(name: str, families: di
 def test_a_finished_run_is_left_as_it_is(families: dict[str, tuple[Path, int]]) -> None:
     folder = families["one MuJoCo environment"][0] / "killed"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert "is finished: 1,500 timesteps" in finish(f"resume {folder}")
+    assert f"is finished: {1500 * LENGTH:,.0f} timesteps" in finish(f"resume {folder}")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -147,7 +148,7 @@ def test_a_full_disk_stops_a_run_cleanly_and_it_goes_on_when_there_is_room(
 @pytest.mark.slow
 def test_a_second_process_is_kept_out_and_a_killed_one_is_not_in_the_way(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    command = f"{FAMILIES['one MuJoCo environment']} {SMALL} --run-dir {folder}".replace(" 1500", " 1000000")
+    command = f"{FAMILIES['one MuJoCo environment']} {SMALL} --run-dir {folder} --total-timesteps 1000000"
     process = start(command)
     while process.poll() is None and not steps_of(folder):
         time.sleep(0.01)

@@ -27,7 +27,7 @@ from sunrise.experiments.paper import (
     published,
     published_score,
 )
-from sunrise.experiments.plan import choose, configured, execute, expand, protocol, results
+from sunrise.experiments.plan import agent_of, choose, configured, execute, expand, protocol, results
 from sunrise.experiments.toy import fit_cubic
 from sunrise.settings import flatten_config
 from tests.toys import Counter
@@ -159,17 +159,24 @@ def test_atari_runs_and_its_outcome_has_human_normalised_scores(tmp_path: Path) 
     assert "|30.2|" in text
 
 
-def test_finished_runs_are_kept_and_unfinished_ones_are_run_again(tmp_path: Path) -> None:
+def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path: Path) -> None:
     experiment = dataclasses.replace(EXPERIMENTS["fig3d"], arms=EXPERIMENTS["fig3d"].arms[:2])
     scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=0, eval_episodes=1)
     runs = expand(experiment, scale, tmp_path, "ours", TINY)
-    execute(runs)
+
+    def stop(now: dict[str, Any], _: Any) -> None:
+        if now["self"].num_timesteps == 25:
+            raise KeyboardInterrupt
+
+    execute(runs[:1])
+    with pytest.raises(KeyboardInterrupt):
+        agent_of(runs[1]).learn(40, callback=stop, progress_bar=False)
     before = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
-    (runs[1].folder / "status.json").write_text(json.dumps({"status": "running", "timesteps": 3}))
+    assert agent_of(runs[1]).num_timesteps == 25
     execute(runs)
-    after = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
-    assert after[0] == before[0]
-    assert after[1] > before[1]
+    assert [(run.folder / "config.json").stat().st_mtime_ns for run in runs] == before
+    assert [json.loads((run.folder / "status.json").read_text())["timesteps"] for run in runs] == [40, 40]
+    assert all(run.done for run in runs)
     other = expand(experiment, scale, tmp_path, "ours", {**TINY, "batch_size": 9})
     with pytest.raises(SunriseError, match=r"finished run with batch_size = 8, not 9: choose another --out"):
         execute(other)

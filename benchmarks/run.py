@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import readme
 from sunrise.bench import Subject, best_of, measure, sgemm_peak
 from sunrise.compilation import use_cache
 from sunrise.record import machine, versions
@@ -17,7 +18,6 @@ from sunrise.record import machine, versions
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
 ROUNDS = 10
-MARK, END = "<!-- speed: written by benchmarks/run.py -->", "<!-- /speed -->"
 
 
 class Peer:
@@ -90,41 +90,6 @@ def learners() -> dict[str, Any]:
     }
 
 
-def speed_table(result: dict[str, Any]) -> str:
-    """The README's table."""
-    peers, learners_, bench = result["peers"], result["learners"], result["bench"]
-    ms = peers["update_ms"]
-    lines = [
-        "| one update, batch 256 | ms | |",
-        "|---|---|---|",
-        f"| **five SAC agents, ours** | **{ms['sunrise_5']:.1f}** | "
-        f"{peers['fraction_of_peak']:.0%} of the matrix product's peak ({peers['sgemm_peak']:.0f} GFLOP/s) |",
-        f"| five SAC agents, PyTorch loop that does what the authors' code does | {ms['torch_authors_5']:.1f} | "
-        f"ours is {peers['faster_than_torch_authors']:.1f}x as fast |",
-        f"| five SAC agents, PyTorch loop with our work only | {ms['torch_loop_5']:.1f} | "
-        f"ours is {peers['faster_than_torch_loop']:.1f}x as fast |",
-        f"| five SAC agents, the same tuned by hand | {ms['torch_tuned_loop_5']:.1f} | "
-        f"ours is {peers['faster_than_tuned_torch_loop']:.1f}x as fast |",
-        f"| one SAC agent, Stable-Baselines3 | {ms['sb3_1']:.1f} | "
-        f"our five take {peers['time_of_one_sb3_agent']:.1f}x its time |",
-        f"| five TD3 agents, ours | {learners_['update_ms']['td3']:.1f} | "
-        f"{learners_['of_sac']['td3']:.2f} of SAC's GFLOP/s (its networks are larger) |",
-        f"| five DisCor agents, ours | {learners_['update_ms']['discor']:.1f} | "
-        f"{learners_['of_sac']['discor']:.2f} of SAC's GFLOP/s |",
-        "",
-        f"With one Hopper environment and five agents, {bench['loop']['outside_update']:.0%} of the training loop's "
-        "time is spent outside the update.",
-    ]
-    return "\n".join(lines)
-
-
-def write_readme(result: dict[str, Any]) -> None:
-    """Put the table between its marks."""
-    readme = HERE.parent / "README.md"
-    before, rest = readme.read_text().split(MARK, 1)
-    readme.write_text(f"{before}{MARK}\n{speed_table(result)}\n{END}{rest.split(END, 1)[1]}")
-
-
 def main() -> None:
     """Measure, print, and keep the last output."""
     use_cache()
@@ -138,7 +103,7 @@ def main() -> None:
     text = json.dumps(result, indent=2)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "sac.json").write_text(text + "\n")
-    write_readme(result)
+    readme.main()
     print(text, file=sys.stdout)
 
 

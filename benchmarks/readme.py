@@ -1,0 +1,106 @@
+"""The README's numbers, from the last outputs in benchmarks/results/: none is typed by hand.
+
+`.venv/bin/python benchmarks/readme.py` writes every section between its marks.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+Result = dict[str, Any]
+
+
+def speed(result: Result) -> list[str]:
+    """SAC's update against its peers."""
+    peers, learners, bench = result["peers"], result["learners"], result["bench"]
+    ms = peers["update_ms"]
+    return [
+        "| one update, batch 256 | ms | |",
+        "|---|---|---|",
+        f"| **five SAC agents, ours** | **{ms['sunrise_5']:.1f}** | "
+        f"{peers['fraction_of_peak']:.0%} of the matrix product's peak ({peers['sgemm_peak']:.0f} GFLOP/s) |",
+        f"| five SAC agents, PyTorch loop that does what the authors' code does | {ms['torch_authors_5']:.1f} | "
+        f"ours is {peers['faster_than_torch_authors']:.1f}x as fast |",
+        f"| five SAC agents, PyTorch loop with our work only | {ms['torch_loop_5']:.1f} | "
+        f"ours is {peers['faster_than_torch_loop']:.1f}x as fast |",
+        f"| five SAC agents, the same tuned by hand | {ms['torch_tuned_loop_5']:.1f} | "
+        f"ours is {peers['faster_than_tuned_torch_loop']:.1f}x as fast |",
+        f"| one SAC agent, Stable-Baselines3 | {ms['sb3_1']:.1f} | "
+        f"our five take {peers['time_of_one_sb3_agent']:.1f}x its time |",
+        f"| five TD3 agents, ours | {learners['update_ms']['td3']:.1f} | "
+        f"{learners['of_sac']['td3']:.2f} of SAC's GFLOP/s (its networks are larger) |",
+        f"| five DisCor agents, ours | {learners['update_ms']['discor']:.1f} | "
+        f"{learners['of_sac']['discor']:.2f} of SAC's GFLOP/s |",
+        "",
+        f"With one Hopper environment and five agents, {bench['loop']['outside_update']:.0%} of the training loop's "
+        "time is spent outside the update.",
+    ]
+
+
+def rainbow(result: Result) -> list[str]:
+    """Rainbow's update against a loop."""
+    lines = ["| five Rainbow agents, one update, batch 32 | ours, ms | PyTorch loop, ms | |", "|---|---|---|---|"]
+    for actions, entry in result["actions"].items():
+        ms = entry["update_ms"]
+        lines.append(
+            f"| {actions} actions | **{ms['sunrise_5']:.0f}** | {ms['torch_loop_5']:.0f} | "
+            f"ours is {entry['faster_than_torch_loop']:.1f}x as fast |"
+        )
+    return lines
+
+
+def atari_loop(result: Result) -> list[str]:
+    """A whole game."""
+    return [
+        "A game of 100,000 timesteps with five agents takes about "
+        f"{result['extrapolated_minutes_of_100k']:.0f} minutes ({result['game']}, {result['actions']} actions; "
+        f"extrapolated from {result['measured_steps']:,} steps), of which sampling and priorities are "
+        f"{result['sampling_and_priorities']:.0%}.",
+    ]
+
+
+def convolution(result: Result) -> list[str]:
+    """RAD's encoders against XLA's own convolution and PyTorch."""
+    ms = result["ms"]
+    return [
+        f"Five RAD encoders, batch {result['rows']}, forward and backward: ours {ms['sunrise_5']:.0f} ms, a PyTorch "
+        f"loop {ms['torch_loop_5']:.0f} ms, XLA's own convolution under `vmap` {ms['xla_vmap_5']:.0f} ms.",
+    ]
+
+
+def checkpoint(result: Result) -> list[str]:
+    """What saving costs."""
+    return [
+        f"Measured with five agents and a buffer of {result['buffer']:,} Hopper transitions, saved every "
+        f"{result['interval_timesteps']:,}: {1e3 * result['training_thread_s']:.0f} ms on the training thread, "
+        f"{result['until_on_disk_s']:.2f} s until it is on disk, at most "
+        f"{result['share_of_training_time_at_most']:.2%} of the training time.",
+    ]
+
+
+SECTIONS: dict[str, tuple[str, Callable[[Result], list[str]]]] = {
+    "speed": ("sac", speed),
+    "rainbow": ("rainbow", rainbow),
+    "atari": ("atari_loop", atari_loop),
+    "convolution": ("convolution", convolution),
+    "checkpoint": ("checkpoint", checkpoint),
+}
+
+
+def main() -> None:
+    """Put every section whose result is there between its marks."""
+    readme = HERE.parent / "README.md"
+    text = readme.read_text()
+    for name, (file, section) in SECTIONS.items():
+        path, mark, end = HERE / "results" / f"{file}.json", f"<!-- {name} -->", f"<!-- /{name} -->"
+        if path.exists():
+            before, rest = text.split(mark, 1)
+            lines = "\n".join(section(json.loads(path.read_text())))
+            text = f"{before}{mark}\n{lines}\n{end}{rest.split(end, 1)[1]}"
+    readme.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

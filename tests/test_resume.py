@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from sunrise import SAC, Rainbow, SunriseError
 from sunrise.agents import Agent
+from sunrise.collect import Collector
 from tests import runs, tiny, toys
 from tests.image_task import Lights
 
@@ -183,3 +184,26 @@ def test_a_minibatch_that_is_not_finite_is_kept_and_shown(tmp_path: Path, capsys
     assert "status            failed" in shown
     assert "not finite: " in shown
     assert "of member 1" in shown
+
+
+def test_an_interrupt_in_the_middle_of_a_step_leaves_the_last_checkpoint_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a second Ctrl-C does, which does not wait for the end of the step."""
+    kind = "uniform replay that wraps"
+    make(kind, tmp_path / "whole").learn(70, progress_bar=False, log_interval=None)
+    model = make(kind, tmp_path / "torn")
+    step = Collector.step
+
+    def torn(self: Collector, action: np.ndarray, kept: np.ndarray, timesteps: int) -> Any:
+        if timesteps == 55:
+            raise KeyboardInterrupt
+        return step(self, action, kept, timesteps)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Collector, "step", torn)
+        model.learn(70, progress_bar=False, log_interval=None)
+    assert runs.newest(tmp_path / "torn").name == "step-000000040"
+    again = SAC.resume(tmp_path / "torn")
+    again.learn(30, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+    runs.assert_same(tmp_path / "whole", tmp_path / "torn")

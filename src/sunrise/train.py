@@ -70,6 +70,8 @@ class Trainer:
         self.last_return: float | None = None
         self.evaluated_at = -1
         self._pending: Pending | None = None
+        self.between_steps = True
+        """Whether all parts are at the same step, so that a snapshot is one moment of the run."""
 
     def start_from(self, timesteps: int) -> None:
         """Count timesteps from here, and log, evaluate and save at multiples of their intervals."""
@@ -89,6 +91,7 @@ class Trainer:
     def run(self, until: int) -> Iterator[list[Episode]]:
         """Train until `until` timesteps, yielding after each step of the environments."""
         while self.timesteps < until:
+            self.between_steps = False
             action = self.act()
             collected = self.collector.step(to_env(action, self.action_space), action, self.timesteps)
             rows = len(collected.batch.reward)
@@ -100,6 +103,7 @@ class Trainer:
             self.count(collected.episodes)
             self.learn(rows, until)
             self.watch()
+            self.between_steps = True
             yield collected.episodes
         self.check_finite()
 

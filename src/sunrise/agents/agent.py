@@ -202,6 +202,7 @@ class Agent:
                     life.poll()
                     wanted = callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
                     if interrupted.is_set():
+                        trainer.check_finite()
                         raise KeyboardInterrupt
                     if not wanted:
                         break
@@ -210,7 +211,8 @@ class Agent:
                 trainer.finish()
             life.end(trainer, "finished", self.config.run.keep_replay)
         except KeyboardInterrupt:
-            life.save(trainer)
+            if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
+                life.save(trainer)
             life.end(trainer, "stopped")
             raise
         except Exception as error:

@@ -200,9 +200,10 @@ def test_an_interrupt_in_the_middle_of_a_step_leaves_the_last_checkpoint_the_new
             raise KeyboardInterrupt
         return step(self, action, kept, timesteps)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Collector, "step", torn)
+    monkeypatch.setattr(Collector, "step", torn)
+    with pytest.raises(KeyboardInterrupt):
         model.learn(70, progress_bar=False, log_interval=None)
+    monkeypatch.undo()
     assert runs.newest(tmp_path / "torn").name == "step-000000040"
     again = SAC.resume(tmp_path / "torn")
     again.learn(30, reset_num_timesteps=False, progress_bar=False, log_interval=None)

@@ -18,8 +18,8 @@ from tests import runs, tiny, toys
 from tests.image_task import Lights
 
 toys.register()
-if "toy/Lights-v0" not in gym.registry:
-    gym.register("toy/Lights-v0", Lights)  # type: ignore[arg-type]
+if "toy/SmallLights-v0" not in gym.registry:
+    gym.register("toy/SmallLights-v0", Lights)  # type: ignore[arg-type]
 SMALL: dict[str, Any] = {
     "ensemble_size": 2,
     "net_arch": (8, 8),
@@ -44,7 +44,7 @@ KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
     ),
     "rounds of updates": (SAC, "MlpPolicy", "Pendulum-v1", SMALL | {"train_freq": 7, "gradient_steps": 3}),
     "priorities and n-step windows": (Rainbow, "MlpPolicy", "CartPole-v1", DISCRETE),
-    "frames, two environments": (Rainbow, "CnnPolicy", "toy/Lights-v0", DISCRETE | {"num_envs": 2}),
+    "frames, two environments": (Rainbow, "CnnPolicy", "toy/SmallLights-v0", DISCRETE | {"num_envs": 2}),
 }
 
 

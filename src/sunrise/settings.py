@@ -283,9 +283,10 @@ def resolved(config: Config[L]) -> Config[L]:
 
 def begun(config: Config[L]) -> Config[L]:
     """`config` with what is decided when a run begins and stays when it is extended."""
-    return with_settings(
-        config, {"importance_horizon": config.training.importance_horizon or config.run.total_timesteps}
-    )
+    if not config.training.prioritised:
+        return config
+    horizon = config.training.importance_horizon or config.run.total_timesteps
+    return with_settings(config, {"importance_horizon": horizon})
 
 
 def check(config: Config[L]) -> Config[L]:

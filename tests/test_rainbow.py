@@ -502,7 +502,7 @@ def test_an_update_that_is_not_finite_is_refused_and_named(three: Any) -> None:
     after, _, report = functions.update(copy(state), copy(tally), bad, KEY, numbers)
     assert not bool(report.finite)
     assert tiny.same_bits(after, state)
-    assert "gradient_norm" in functions.faults(state, bad, KEY, numbers)
+    assert "gradient_norm of member 0" in functions.faults(state, bad, KEY, numbers)
 
 
 def test_evaluation_takes_the_action_of_the_highest_mean_value(three: Any) -> None:

@@ -5,131 +5,13 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import tyro
 
 from sunrise.errors import SunriseError, near
-
-
-@dataclass
-class Start:
-    """What the defaults depend on."""
-
-    preset: Literal["ours", "authors"] = "ours"
-    env_id: str = ""
-
-
-@dataclass
-class Preset:
-    """Where the settings start from."""
-
-    preset: Literal["ours", "authors"] = "ours"
-    """`authors` starts from the settings of the authors' code instead of ours; flags still change them."""
-
-
-@dataclass
-class Evaluate:
-    """Evaluate a run's last checkpoint: one line of JSON on stdout."""
-
-    run: Annotated[Path, tyro.conf.Positional]
-    """The run's folder."""
-    episodes: int = 10
-    """Whole episodes to run."""
-    seed: int | None = None
-    """Seed of the episodes; default: the run's own."""
-
-
-@dataclass
-class Resume:
-    """Go on with a run that was stopped, exactly where its last good checkpoint is."""
-
-    run: Annotated[Path, tyro.conf.Positional]
-    """The run's folder."""
-    total_timesteps: int | None = None
-    """Train until this many timesteps instead; default: what the run was begun with."""
-
-
-@dataclass
-class Inspect:
-    """Show what is in a run, a checkpoint or a model file: sizes, the last good step, whether it verifies."""
-
-    path: Annotated[Path, tyro.conf.Positional]
-    """The run's folder, the folder of one of its checkpoints, or a model file."""
-    json: bool = False
-    """One line of JSON instead of a table."""
-
-
-@dataclass
-class Record:
-    """Film a run's last checkpoint: an MP4 of noiseless episodes."""
-
-    run: Annotated[Path, tyro.conf.Positional]
-    """The run's folder."""
-    out: Path | None = None
-    """The film; default: videos/step-N.mp4 in the run's folder."""
-    episodes: int = 1
-    """Episodes to film, one after another."""
-    seed: int | None = None
-    """Seed of the episodes; default: the run's own."""
-
-
-@dataclass
-class Envs:
-    """List environments with their observations, actions and the extra they need."""
-
-    pattern: Annotated[str, tyro.conf.Positional] = ""
-    """Show only ids that contain this."""
-
-
-@dataclass
-class Demo:
-    """Train five agents on Pendulum until it is solved, print a table and draw the result."""
-
-    out: Path = Path("demo")
-    """Folder for the run and the picture."""
-    seed: int = 1
-    """Seed of the run."""
-
-
-@dataclass
-class Bench:
-    """Measure speed on this machine, with the limit beside it."""
-
-    members: tuple[int, ...] = (1, 2, 5, 10)
-    """Ensemble sizes."""
-    repeats: int = 60
-    """Updates timed for each size; the best counts."""
-    out: Path | None = None
-    """Also write the numbers as JSON to this file."""
-
-
-@dataclass
-class Reproduce:
-    """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
-
-    experiment: Annotated[str, tyro.conf.Positional]
-    """table1, table2, table3, fig1b, fig2, fig3a, fig3b, fig3c, fig3d, fig4, fig5, fig6 or fig7."""
-    scale: Literal["quick", "paper"] = "quick"
-    """`quick` shows the mechanism in minutes; `paper` is the paper's size."""
-    seeds: int | None = None
-    """Seeds of every arm; default: the scale's."""
-    envs: tuple[str, ...] = ()
-    """Only these environments."""
-    games: tuple[str, ...] = ()
-    """Only these Atari games, such as Pong."""
-    tasks: tuple[str, ...] = ()
-    """Only these DeepMind Control tasks, such as cartpole-swingup."""
-    preset: Literal["ours", "authors"] = "ours"
-    """Our settings, or those of the authors' code."""
-    total_timesteps: int | None = None
-    """Timesteps of every run; default: the scale's."""
-    out: Path | None = None
-    """Folder of the runs and the result; default: reproduce/{experiment}-{scale}."""
-    dry_run: bool = False
-    """Show the runs and an estimate of their time, and stop."""
+from sunrise.options import Bench, Demo, Envs, Evaluate, Inspect, Preset, Record, Reproduce, Resume, Start
 
 
 def train(arguments: Sequence[str]) -> None:

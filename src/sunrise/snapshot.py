@@ -96,12 +96,12 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
     )
 
 
-def put(trainer: Trainer, found: Checkpoint) -> dict[str, Any]:
-    """Make a new trainer what it was at a checkpoint; returns the checkpoint's facts.
+def put(trainer: Trainer, found: Checkpoint, facts: Mapping[str, Any]) -> None:
+    """Make a new trainer what it was at a checkpoint.
 
     An environment that cannot be brought back to where it was begins a new episode, and that is said.
     """
-    arrays, facts = found.arrays(), found.facts()
+    arrays = found.arrays()
     trainer.ensemble = load_tree(found.agents, trainer.ensemble)
     back = fitted(trees(trainer), arrays)
     trainer.tally = jax.tree.map(jax.numpy.array, back["tally"])
@@ -128,7 +128,6 @@ def put(trainer: Trainer, found: Checkpoint) -> dict[str, Any]:
             "It goes on with a new episode, so this run is not bit for bit the one that was never stopped.",
             " and ".join(map(str, strayed)),
         )
-    return facts
 
 
 def put_replay(replay: Replay, found: Checkpoint) -> None:

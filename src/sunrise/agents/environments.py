@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import gymnasium as gym
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, action_repeat, as_vector, discard, factory, make_env
 from sunrise.settings import Config, env_options
@@ -29,7 +29,10 @@ class Environments:
         self._build = build if isinstance(env, str) else None
         if not isinstance(env, VectorEnv):
             self.make = factory(env, training=False, **options)
-            self.action_repeat = repeats(env, **options)
+            inside = self.vector.unwrapped
+            self.action_repeat = (
+                action_repeat(inside.envs[0]) if isinstance(inside, SyncVectorEnv) else repeats(env, **options)
+            )
 
     def rebuild(self) -> AnyVectorEnv:
         """The environments anew after a failure, where they can be made from an id; else as they are."""
@@ -40,7 +43,7 @@ class Environments:
 
 
 def repeats(env: str | AnyEnv, **options: Any) -> int:
-    """Simulator steps in one timestep."""
+    """Simulator steps in one timestep of environments that are in other processes."""
     if isinstance(env, gym.Env):
         return action_repeat(env)
     first = make_env(env, **options)

@@ -95,23 +95,22 @@ class Life:
         if writing is not None:
             writing.result()
 
-    def resume(self, trainer: Trainer) -> int:
-        """Make a new trainer what it was at the last good checkpoint, and cut the logs to it; returns its timestep."""
+    def resume(self, trainer: Trainer) -> None:
+        """Make a new trainer what it was at the last good checkpoint, and cut the logs to it."""
         self.folder.lock()
         found = self.checkpoints.newest()
         if found is None:
             self.folder.cut_logs({}, -1)
-            return 0
+            return
         facts = found.facts()
         if not facts["with_replay"]:
             raise SunriseError(f"{self.folder.path} was finished without keeping its replay buffer: it cannot go on.")
         self._differences()
-        put(trainer, found)
+        put(trainer, found, facts)
         self.folder.cut_logs(facts["logs"], trainer.timesteps)
         self.checkpoints.go_on_from(found)
         self.spans = last_spans(found)
         self.saved_at = trainer.timesteps
-        return trainer.timesteps
 
     def _differences(self) -> None:
         """Name what may change the last bits of the rest of a run."""

@@ -158,7 +158,9 @@ def test_a_second_process_is_kept_out_and_a_killed_one_is_not_in_the_way(tmp_pat
     assert f"is in use by process {process.pid}: wait for it, or stop it." in " ".join(errors.split())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    third = start(f"resume {folder} --total-timesteps 100")
+    until = steps_of(folder)[-1] + 10
+    third = start(f"resume {folder} --total-timesteps {until}")
     _, errors = third.communicate(timeout=120)
-    assert third.returncode in (0, 2)
-    assert "in use" not in errors
+    assert third.returncode == 0, errors
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["status"], status["timesteps"]) == ("finished", until)

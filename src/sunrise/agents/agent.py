@@ -1,6 +1,5 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,25 +9,25 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sunrise.agents.environments import Environments, maker
+from sunrise.agents import arguments
+from sunrise.agents.environments import Environments, Given, maker
 from sunrise.agents.files import FORMAT, read_model, read_run
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
-from sunrise.algorithms import algorithm, ensemble_of, make_replay, starting
-from sunrise.collect import Collector
+from sunrise.agents.training import make_collector, make_evaluator, train
+from sunrise.algorithms import algorithm, ensemble_of, make_replay
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, to_env, uniform_actions, unscale
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, to_env, unscale
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import begun, check, flatten_config, resolved, with_settings
-from sunrise.signals import interruptible
+from sunrise.settings import begun, check, flatten_config, with_settings
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
-from sunrise.train import Trainer, Watchers
-from sunrise.types import Observation, State, rows
+from sunrise.train import Trainer
+from sunrise.types import Episode, Observation, State, rows
 
 NO_SECOND_ENV = "a second environment is needed and cannot be made from this one; give `eval_env`, or an id as `env`."
 log = logging.getLogger("sunrise")
@@ -44,18 +43,12 @@ class Agent:
     def __init_subclass__(cls, algo: str) -> None:
         """Give the leaf its algorithm and a signature with every setting of it."""
         cls.algo = algo
-        own = [p for p in inspect.signature(Agent.__init__).parameters.values() if p.kind != p.VAR_KEYWORD]
-        settings = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-            for name, value in flatten_config(algorithm(algo).defaults).items()
-            if name not in ("env_id", "total_timesteps")
-        ]
-        cls.__signature__ = inspect.Signature([*own[1:], *settings])  # type: ignore[attr-defined]
+        cls.__signature__ = arguments.signature(Agent.__init__, algo)  # type: ignore[attr-defined]
 
     def __init__(
         self,
         policy: str,
-        env: str | AnyEnv | AnyVectorEnv | None,
+        env: Given | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -66,27 +59,7 @@ class Agent:
         **settings: Any,
     ) -> None:
         use_cache()
-        self.algorithm = algorithm(self.algo)
-        if policy not in self.algorithm.policies:
-            raise SunriseError(f"policy is {policy!r}, but {self.algo} takes {' or '.join(self.algorithm.policies)}.")
-        if preset not in (None, "ours", "authors"):
-            raise SunriseError(f"preset is {preset!r}, but must be 'authors' or 'ours'.")
-        self.learning_rate: Callable[[float], float] | None = None
-        rate = settings.get("learning_rate")
-        if callable(rate):
-            self.learning_rate = rate
-            settings["learning_rate"] = float(rate(1.0))
-        for name, value in (policy_kwargs or {}).items():
-            if name != "net_arch":
-                raise SunriseError(f"policy_kwargs has {name!r}, but only net_arch is known.")
-            settings["net_arch"] = value
-        if isinstance(env, str):
-            settings["env_id"] = env
-        elif isinstance(env, gym.Env) and env.spec is not None:
-            settings["env_id"] = env.spec.id
-        if settings.get("seed", 0) is None:
-            settings["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
-        self.config = resolved(check(with_settings(starting(self.algo, env, preset), settings)))
+        self.config, self.learning_rate = arguments.read(self.algo, policy, env, preset, policy_kwargs, settings)
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.folder = RunFolder(Path(self.config.run.run_dir)) if self.config.run.run_dir else None
@@ -124,7 +97,7 @@ class Agent:
         """The ensemble's action for one observation or a batch of them; without `deterministic`, an exploring one."""
         obs, single = self._batched(observation)
         if deterministic:
-            action = np.asarray(self.sunrise.exploit(self._members(), obs, self.numbers))
+            action = self._exploit(self._members(), obs)
         else:
             self._draws += 1
             acting = np.full(rows(obs), self._draws % self.config.ensemble.ensemble_size, np.int32)
@@ -157,7 +130,7 @@ class Agent:
         finally:
             evaluator.close()
 
-    def set_env(self, env: str | AnyEnv | AnyVectorEnv) -> None:
+    def set_env(self, env: Given) -> None:
         """Use another environment with the same spaces."""
         environments = Environments(env, self.config)
         if self.fitted:
@@ -166,7 +139,7 @@ class Agent:
             check_same(self.action_space, vector.single_action_space, "actions")
         self.environments = environments
         if self.trainer is not None:
-            self.trainer.collector = self._collector()
+            self.trainer.collector = make_collector(environments, self.config)
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -190,45 +163,21 @@ class Agent:
         if evaluator is None and self.config.run.eval_freq:
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
         trainer = self._trainer(reset_num_timesteps)
-        life, line = self.life, ProgressLine(until, progress_bar)
-        name = tb_log_name or self.algo.upper()
-        reporter = Reporter(line, self.folder, self.tensorboard_log, name, self.verbose)
-        trainer.watchers = Watchers(evaluator, reporter.metrics, reporter.evaluation, life.save)
         trainer.log_episodes = log_interval or 0
+        line, name = ProgressLine(until, progress_bar), tb_log_name or self.algo.upper()
+        reporter = Reporter(line, self.folder, self.tensorboard_log, name, self.verbose)
+
+        def on_step(episodes: list[Episode]) -> bool:
+            return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
+
         try:
-            with line, interruptible() as interrupted:
-                for episodes in trainer.run(until):
-                    line.step(trainer)
-                    life.poll()
-                    wanted = callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
-                    if interrupted.is_set():
-                        trainer.check_finite()
-                        raise KeyboardInterrupt
-                    if not wanted:
-                        break
-                # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
-                life.save(trainer)
-                trainer.finish()
-            life.end(trainer, "finished", self.config.run.keep_replay)
-        except KeyboardInterrupt:
-            if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
-                life.save(trainer)
-            life.end(trainer, "stopped")
-            raise
-        except Exception as error:
-            raise life.fail(trainer, error) from error.__cause__
+            train(trainer, until, evaluator, reporter, self.life, on_step)
         finally:
             self.ensemble, self.tally = trainer.ensemble, trainer.tally
-            reporter.close()
-            life.close()
-            if evaluator is not None:
-                evaluator.close()
         return self
 
     @classmethod
-    def resume(
-        cls, run_dir: str | Path, env: str | AnyEnv | AnyVectorEnv | None = None, learning_rate: Any = None
-    ) -> Self:
+    def resume(cls, run_dir: str | Path, env: Given | None = None, learning_rate: Any = None) -> Self:
         """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
 
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
@@ -263,53 +212,28 @@ class Agent:
         return self.trainer
 
     def _new_trainer(self) -> Trainer:
-        assert self.env is not None
-        rng = generator(self.config.run.seed, "replay")
-        replay = make_replay(self.config, self.observation_space, self.parts, self.env.num_envs, rng)
+        assert self.environments is not None
+        rng, envs = generator(self.config.run.seed, "replay"), self.environments.vector.num_envs
+        replay = make_replay(self.config, self.observation_space, self.parts, envs, rng)
         self.trainer = Trainer(
             self.config,
             self.sunrise,
             self.numbers,
             self.ensemble,
             self.tally,
-            self._collector(),
+            make_collector(self.environments, self.config),
             replay,
             self.learning_rate,
             self.action_repeat,
         )
         return self.trainer
 
-    def _collector(self) -> Collector:
-        assert self.environments is not None
-        training, run, members = self.config.training, self.config.run, self.config.ensemble.ensemble_size
-        rng = generator(run.seed, "members")
-        return Collector(
-            self.environments.vector,
-            run.seed,
-            members,
-            rng,
-            training.gamma,
-            training.truncation,
-            training.reward_noise,
-            self.environments.rebuild,
-            run.max_env_restarts,
-        )
-
     def _evaluator(self) -> Evaluator | None:
         """Evaluation in environments of its own; None where there is no way to make one."""
         make = self.make_eval_env or (self.environments.make if self.environments else None)
         if make is None:
             return None
-        run, space = self.config.run, self.action_space
-
-        def policy(members: State, obs: Observation) -> np.ndarray:
-            return to_env(np.asarray(self.sunrise.exploit(members, obs, self.numbers)), space)
-
-        def stray(rng: np.random.Generator, count: int) -> np.ndarray:
-            return to_env(uniform_actions(rng, space, count), space)
-
-        epsilon = run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
-        return Evaluator(make, policy, stray, run, epsilon)
+        return make_evaluator(make, self._exploit, self.action_space, self.config)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
@@ -331,7 +255,7 @@ class Agent:
         }
 
     @classmethod
-    def load(cls, path: str | Path, env: str | AnyEnv | AnyVectorEnv | None = None, **settings: Any) -> Self:
+    def load(cls, path: str | Path, env: Given | None = None, **settings: Any) -> Self:
         """Read agents that `save` wrote. Nothing in the file is executed."""
         file = with_suffix(path)
         about = read_model(file, cls.algo)
@@ -354,7 +278,7 @@ class Agent:
     def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], file: Path | None = None) -> None:
         """Build the ensemble for an environment's spaces: a new one, or that of a file, looked at before it is read."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
-        self.parts = self.algorithm.fit(self.config, observation_space, action_space)
+        self.parts = algorithm(self.algo).fit(self.config, observation_space, action_space)
         self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
         key = root_key(self.config.run.seed, "init")
         with jax.default_device(self.device):
@@ -365,6 +289,9 @@ class Agent:
                 self.ensemble = load_tree(file, shapes)
                 self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
         self._draws = 0
+
+    def _exploit(self, members: State, obs: Observation) -> np.ndarray:
+        return np.asarray(self.sunrise.exploit(members, obs, self.numbers))
 
     def _members(self) -> State:
         return self.trainer.ensemble.members if self.trainer else self.ensemble.members

@@ -1,0 +1,58 @@
+"""The arguments of an agent, as users of Stable-Baselines3 write them, turned into settings."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from sunrise.agents.environments import Given
+from sunrise.algorithms import algorithm, starting
+from sunrise.errors import SunriseError
+from sunrise.settings import Config, check, flatten_config, resolved, with_settings
+
+Schedule = Callable[[float], float]
+"""The learning rate from what remains of the training, which goes from 1 to 0."""
+
+
+def signature(init: Callable[..., None], algo: str) -> inspect.Signature:
+    """The arguments of `init` and, after them, every setting of the algorithm with its default."""
+    own = [p for p in inspect.signature(init).parameters.values() if p.kind != p.VAR_KEYWORD]
+    settings = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+        for name, value in flatten_config(algorithm(algo).defaults).items()
+        if name not in ("env_id", "total_timesteps")
+    ]
+    return inspect.Signature([*own[1:], *settings])
+
+
+def read(
+    algo: str,
+    policy: str,
+    env: Given | None,
+    preset: str | None,
+    policy_kwargs: Mapping[str, Any] | None,
+    settings: Mapping[str, Any],
+) -> tuple[Config[Any], Schedule | None]:
+    """The checked settings, and the schedule of learning rates if there is one."""
+    policies = algorithm(algo).policies
+    if policy not in policies:
+        raise SunriseError(f"policy is {policy!r}, but {algo} takes {' or '.join(policies)}.")
+    if preset not in (None, "ours", "authors"):
+        raise SunriseError(f"preset is {preset!r}, but must be 'authors' or 'ours'.")
+    changes, schedule = dict(settings), None
+    rate = changes.get("learning_rate")
+    if callable(rate):
+        schedule, changes["learning_rate"] = rate, float(rate(1.0))
+    for name, value in (policy_kwargs or {}).items():
+        if name != "net_arch":
+            raise SunriseError(f"policy_kwargs has {name!r}, but only net_arch is known.")
+        changes["net_arch"] = value
+    if isinstance(env, str):
+        changes["env_id"] = env
+    elif isinstance(env, gym.Env) and env.spec is not None:
+        changes["env_id"] = env.spec.id
+    if changes.get("seed", 0) is None:
+        changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
+    return resolved(check(with_settings(starting(algo, env, preset), changes))), schedule

@@ -1,0 +1,96 @@
+"""Training an agent: the parts of a run put together, and the loop with all that surrounds it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from sunrise.agents.environments import Environments
+from sunrise.agents.life import Life
+from sunrise.agents.reporter import Reporter
+from sunrise.collect import Collector
+from sunrise.envs.make import AnyEnv, to_env, uniform_actions
+from sunrise.evaluate import Evaluator
+from sunrise.randomness import generator
+from sunrise.settings import Config
+from sunrise.signals import interruptible
+from sunrise.train import Trainer, Watchers
+from sunrise.types import Episode, Observation, State
+
+Exploit = Callable[[State, Observation], np.ndarray]
+"""members, obs[E] -> the ensemble's action[E] in its own scale, without noise."""
+
+
+def make_collector(environments: Environments, config: Config[Any]) -> Collector:
+    """What steps the environments that are learned in."""
+    training, run = config.training, config.run
+    return Collector(
+        environments.vector,
+        run.seed,
+        config.ensemble.ensemble_size,
+        generator(run.seed, "members"),
+        training.gamma,
+        training.truncation,
+        training.reward_noise,
+        environments.rebuild,
+        run.max_env_restarts,
+    )
+
+
+def make_evaluator(
+    make: Callable[[], AnyEnv], exploit: Exploit, space: gym.Space[Any], config: Config[Any]
+) -> Evaluator:
+    """Evaluation of the ensemble's noiseless action, in environments of its own."""
+
+    def policy(members: State, obs: Observation) -> np.ndarray:
+        return to_env(exploit(members, obs), space)
+
+    def stray(rng: np.random.Generator, count: int) -> np.ndarray:
+        return to_env(uniform_actions(rng, space, count), space)
+
+    epsilon = config.run.eval_epsilon if config.ensemble.ensemble_size == 1 else 0.0
+    return Evaluator(make, policy, stray, config.run, epsilon)
+
+
+def train(
+    trainer: Trainer,
+    until: int,
+    evaluator: Evaluator | None,
+    reporter: Reporter,
+    life: Life,
+    on_step: Callable[[list[Episode]], bool],
+) -> None:
+    """Train until `until` timesteps or until `on_step` says no; saved on the way, at the end and at Ctrl-C.
+
+    A failure leaves the checkpoints as they are and is recorded beside them.
+    """
+    run, line = trainer.config.run, reporter.line
+    trainer.watchers = Watchers(evaluator, reporter.metrics, reporter.evaluation, life.save)
+    try:
+        with line, interruptible() as interrupted:
+            for episodes in trainer.run(until):
+                line.step(trainer)
+                life.poll()
+                wanted = on_step(episodes)
+                if interrupted.is_set():
+                    trainer.check_finite()
+                    raise KeyboardInterrupt
+                if not wanted:
+                    break
+            # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
+            life.save(trainer)
+            trainer.finish()
+        life.end(trainer, "finished", run.keep_replay)
+    except KeyboardInterrupt:
+        if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
+            life.save(trainer)
+        life.end(trainer, "stopped")
+        raise
+    except Exception as error:
+        raise life.fail(trainer, error) from error.__cause__
+    finally:
+        reporter.close()
+        life.close()
+        if evaluator is not None:
+            evaluator.close()

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise.algorithms import algorithm, ensemble_of
+from sunrise.algorithms import algorithm
 from sunrise.ensemble import Ensemble
+from sunrise.fitting import ensemble_of
 from sunrise.settings import with_settings
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny

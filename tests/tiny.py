@@ -6,8 +6,9 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sunrise.algorithms import algorithm, ensemble_of
+from sunrise.algorithms import algorithm
 from sunrise.ensemble import Ensemble, Sunrise, Tally
+from sunrise.fitting import ensemble_of
 from sunrise.settings import with_settings
 from sunrise.types import Batch, Sample
 

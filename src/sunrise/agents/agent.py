@@ -15,12 +15,13 @@ from sunrise.agents.files import FORMAT, read_model, read_run
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.agents.training import make_collector, make_evaluator, train
-from sunrise.algorithms import algorithm, ensemble_of, make_replay
+from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, to_env, unscale
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
+from sunrise.fitting import ensemble_of, make_replay
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
 from sunrise.settings import begun, check, flatten_config, with_settings

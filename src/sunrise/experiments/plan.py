@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from sunrise.agents import AGENTS, Agent, resume_run
-from sunrise.algorithms import algorithm, ensemble_of, starting
+from sunrise.algorithms import algorithm, starting
 from sunrise.bench import sgemm_peak
 from sunrise.console import console, say
 from sunrise.envs.make import make_env
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.outcome import is_atari, write_outcome
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
+from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
 from sunrise.replay.uniform import stored_dtype

@@ -22,7 +22,7 @@ class RandomState(NamedTuple):
     salt: Float[Array, ""]
 
 
-def random(action_dim: int, numbers: Any) -> Learner:
+def random(obs_dim: int, action_dim: int, settings: RandomSettings, numbers: Any) -> Learner:
     """Uniform random actions in [-1, 1] as a learner."""
 
     def bits(state: RandomState, obs: Observation) -> PRNGKeyArray:

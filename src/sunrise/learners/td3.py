@@ -62,8 +62,8 @@ class TD3State(NamedTuple):
     slow: Slow
 
 
-def td3_numbers(settings: TD3Settings) -> TD3Numbers:
-    """The numbers of `settings`."""
+def td3_numbers(settings: TD3Settings, action_dim: int) -> TD3Numbers:
+    """The numbers of `settings`; none depends on the actions."""
     return TD3Numbers(*(getattr(settings, name) for name in TD3Numbers._fields))
 
 

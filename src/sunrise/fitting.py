@@ -1,0 +1,132 @@
+"""A learner and its replay buffer, built for an environment's spaces; spaces that do not suit it are refused."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sunrise.ensemble import EnsembleNumbers, Sunrise, build
+from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
+from sunrise.errors import SunriseError
+from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
+from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
+from sunrise.learners.sac import SACNumbers, sac
+from sunrise.pixels import PictureShape, is_stack, picture_shape
+from sunrise.replay.sequence import SequenceReplay
+from sunrise.replay.storage import FrameStore, PlainStore
+from sunrise.replay.uniform import UniformReplay
+from sunrise.settings import Config
+from sunrise.types import Learner, Replay
+
+
+class Parts(NamedTuple):
+    """A learner fitted to an environment."""
+
+    make_learner: Callable[[Any], Learner]
+    numbers: Any
+    action_shape: tuple[int, ...]
+    """Shape and type of an action as the replay buffer keeps it."""
+    action_dtype: np.dtype[Any]
+
+
+Fit = Callable[[Config[Any], gym.Space[Any], gym.Space[Any]], Parts]
+"""Settings, observation space and action space to a learner."""
+
+
+def flat_size(space: gym.Space[Any]) -> int:
+    """How many numbers an observation or an action has."""
+    check_observation_space(space)
+    return int(gym.spaces.flatdim(space))
+
+
+def to_states(name: str, make: Callable[[int, int, Any, Any], Learner], numbers_of: Callable[[Any, int], Any]) -> Fit:
+    """For a learner of states and continuous actions."""
+
+    def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
+        check_continuous(action_space, name)
+        if getattr(config.env, "pixels", False):
+            raise SunriseError(f"{name} learns from states: for pixels=True use rad, drq or curl instead.")
+        obs_dim, action_dim, settings = flat_size(observation_space), flat_size(action_space), config.learner
+        return Parts(
+            make_learner=lambda numbers: make(obs_dim, action_dim, settings, numbers),
+            numbers=numbers_of(settings, action_dim),
+            action_shape=(action_dim,),
+            action_dtype=np.dtype(np.float32),
+        )
+
+    return fit
+
+
+def to_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers], Learner]) -> Fit:
+    """For a learner of pictures and continuous actions."""
+
+    def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
+        if not config.env.pixels:
+            raise SunriseError(f"{name} learns from pictures: for pixels=False use sac, td3 or discor instead.")
+        shape = picture_shape(observation_space, name)
+        check_continuous(action_space, name)
+        action_dim, settings = flat_size(action_space), config.learner
+        numbers = pixel_numbers(settings.pixel, action_dim)
+        make(shape, action_dim, settings, numbers)  # sizes that do not fit are refused now
+        return Parts(
+            make_learner=lambda numbers: make(shape, action_dim, settings, numbers),
+            numbers=numbers,
+            action_shape=(action_dim,),
+            action_dtype=np.dtype(np.float32),
+        )
+
+    return fit
+
+
+def to_choices(
+    config: Config[RainbowSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Parts:
+    """Rainbow: for frames or states and a finite set of actions."""
+    actions = check_discrete(action_space, "Rainbow")
+    check_observation_space(observation_space)
+    return Parts(
+        make_learner=lambda numbers: rainbow(observation_space, actions, config.learner, numbers),
+        numbers=rainbow_numbers(config.learner),
+        action_shape=(),
+        action_dtype=np.dtype(np.int32),
+    )
+
+
+def discor_on_sac(obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: SACNumbers) -> Learner:
+    """DisCor around SAC."""
+    return discor(sac(obs_dim, action_dim, settings.sac, numbers), obs_dim, action_dim, settings, numbers)
+
+
+def make_replay(
+    config: Config[Any], space: gym.Space[Any], parts: Parts, envs: int, rng: np.random.Generator
+) -> Replay:
+    """The replay buffer that the settings and the observations ask for: frames are kept once each."""
+    training, members = config.training, config.ensemble.ensemble_size
+    frames = is_stack(space)
+    if not frames and training.n_step == 1 and not training.prioritised:
+        return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
+    return SequenceReplay(
+        (FrameStore if frames else PlainStore)(space, training.buffer_size, envs),
+        parts.action_shape,
+        parts.action_dtype,
+        members,
+        rng,
+        training.gamma,
+        training.n_step,
+        training.prioritised,
+        training.priority_exponent,
+        training.importance_start,
+        importance_from=training.learning_starts,
+        importance_until=max(training.importance_horizon or config.run.total_timesteps, training.learning_starts + 1),
+    )
+
+
+def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
+    """The compiled functions of an ensemble, and the numbers they take."""
+    own = EnsembleNumbers(config.ensemble.weight_temperature, config.ensemble.ucb_lambda)
+    numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), (own, parts.numbers))
+    return build(parts.make_learner, config.ensemble), numbers

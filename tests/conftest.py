@@ -6,7 +6,6 @@ from pathlib import Path
 from jaxtyping import install_import_hook
 
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
-os.environ.setdefault("MUJOCO_GL", "egl")
 
 CHECKED = ["ensemble", "networks", "learners", "replay", "collect", "evaluate", "types", "convolution", "pixels"]
 install_import_hook([f"sunrise.{module}" for module in CHECKED], "beartype.beartype")

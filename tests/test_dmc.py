@@ -15,11 +15,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from sunrise.envs import dmc, renderers
+from sunrise.envs.display import no_display
 from sunrise.envs.dmc import PAPER_TASKS, TASKS, register_dmc_envs
 from sunrise.errors import SunriseError
 
 pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
-with dmc.quietly():
+with dmc.quietly(), no_display():
     suite = pytest.importorskip("dm_control.suite", reason="needs the extra dmc")
 
 register_dmc_envs()
@@ -234,6 +235,40 @@ def test_without_a_driver_auto_is_warp(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SunriseError, match="apt install libosmesa6"):
         renderers.resolve("osmesa")
     assert make("dmc/cartpole-swingup").unwrapped.renderer_name is None  # type: ignore[attr-defined]
+
+
+NO_OPENGL = """
+import ctypes, ctypes.util
+
+start, find = ctypes.CDLL.__init__, ctypes.util.find_library
+
+def refuse(self, name, *args, **kwargs):
+    if name and any(word in str(name) for word in ("libGL", "libEGL", "libOpenGL", "libOSMesa")):
+        raise OSError(f"{name}: cannot open shared object file")
+    start(self, name, *args, **kwargs)
+
+ctypes.CDLL.__init__ = refuse
+ctypes.util.find_library = lambda name: None if name in ("GL", "EGL", "OpenGL", "OSMesa") else find(name)
+"""
+PICTURE = """
+import gymnasium as gym
+import sunrise
+from sunrise.video import make_seen
+env = gym.make("dmc/cartpole-swingup", disable_env_checker=True, pixels=True, render_size=16)
+print(env.unwrapped.renderer_name, env.reset(seed=0)[0].std() > 10)
+try:
+    make_seen("Hopper-v5", {})
+except sunrise.SunriseError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("backend", ["", "egl"])
+def test_a_machine_without_any_opengl_library_trains_and_draws(tmp_path: Path, backend: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NO_OPENGL)  # in every process that is started from there
+    shown, sentence = python(PICTURE, PYTHONPATH=str(tmp_path), MUJOCO_GL=backend, DISPLAY="").splitlines()
+    assert shown == "warp True"
+    assert sentence.startswith("a film of Hopper-v5 needs OpenGL: `apt install libegl1")
 
 
 def test_terrain_needs_no_driver() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.mujoco import MujocoEnv
 
 from sunrise.agents import load_run
 from sunrise.envs.make import AnyEnv, make_env
+from sunrise.envs.renderers import PACKAGES, resolve
 from sunrise.errors import SunriseError
 from sunrise.randomness import episode_seed
 from sunrise.settings import env_options
@@ -55,13 +57,16 @@ def record_run(run: Path, out: Path | None = None, episodes: int = 1, seed: int 
 
 
 def make_seen(env_id: str, options: dict[str, Any]) -> AnyEnv:
-    """The environment with pictures; without a display, MuJoCo draws by EGL."""
-    if "DISPLAY" not in os.environ:
-        os.environ.setdefault("MUJOCO_GL", "egl")
+    """The environment with pictures; without a display, Gymnasium's MuJoCo draws by EGL or OSMesa."""
     try:
-        return make_env(env_id, training=False, render_mode="rgb_array", **options)
+        env = make_env(env_id, training=False, render_mode="rgb_array", **options)
     except (TypeError, gym.error.Error, SunriseError) as error:
         raise SunriseError(f"the environment {env_id!r} cannot be filmed: {error}") from None
+    if isinstance(env.unwrapped, MujocoEnv) and not os.environ.get("DISPLAY"):
+        if (backend := resolve("auto")) == "warp":
+            raise SunriseError(f"a film of {env_id} needs OpenGL: `apt install {PACKAGES['egl']}`.")
+        os.environ.setdefault("MUJOCO_GL", backend)
+    return env
 
 
 def find_ffmpeg() -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
+from sunrise.envs.display import no_display
 from sunrise.envs.renderers import Renderer, RendererChoice, View, make_renderer, resolve
 from sunrise.errors import SunriseError
 
@@ -67,24 +67,20 @@ def register_dmc_envs() -> None:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Without dm_control's search for a display, which can fail and which we do not need, and without its warnings."""
-    log, backend = logging.getLogger("absl"), os.environ.get("MUJOCO_GL")
+    """Without dm_control's warnings."""
+    log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.ERROR)
-    os.environ["MUJOCO_GL"] = "disable"
     try:
         yield
     finally:
         log.setLevel(level)
-        del os.environ["MUJOCO_GL"]
-        if backend is not None:
-            os.environ["MUJOCO_GL"] = backend
 
 
 def load(domain: str, task: str) -> Any:
     """dm_control's own environment, with its observation in one flat array."""
     try:
-        with quietly():
+        with quietly(), no_display():
             from dm_control import suite
 
             # lqr draws its springs when it is built: let every environment be the same system.

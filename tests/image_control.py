@@ -11,7 +11,8 @@ class Dot(gym.Env[np.ndarray, np.ndarray]):
 
     def __init__(self, size: int = 20, length: int = 12, layout: str = "stack") -> None:
         self.size, self.length, self.layout = size, length, layout
-        shape = {"stack": (2, size, size, 1), "last": (size, size, 3), "first": (3, size, size)}[layout]
+        shapes = {"stack": (2, size, size, 1), "last": (size, size, 3), "first": (3, size, size), "grey": (size, size)}
+        shape = shapes[layout]
         self.frames = np.zeros((2, size, size, 1), np.uint8)
         self.observation_space = gym.spaces.Box(0, 255, shape, np.uint8)
         self.action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
@@ -21,7 +22,9 @@ class Dot(gym.Env[np.ndarray, np.ndarray]):
         left = round((self.place + 1) / 2 * (self.size - 8)) + 2
         picture[self.size // 2 - 2 : self.size // 2 + 2, left : left + 4] = 255
         if self.layout == "first":
-            return np.stack([picture] * 3)
+            return np.stack([picture, 255 - picture, picture // 2])
+        if self.layout == "grey":
+            return picture
         if self.layout == "last":
             return np.stack([picture] * 3, -1)
         self.frames = np.stack([self.frames[1], picture[..., None]]) if self.t else np.stack([picture[..., None]] * 2)

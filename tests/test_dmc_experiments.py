@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.experiments.outcome import scores_at, write_outcome
 from sunrise.experiments.paper import DMC, EXPERIMENTS, published_score
 from sunrise.experiments.plan import Run, choose, configured, execute, expand, protocol, results
-from sunrise.settings import flatten_config
+from sunrise.settings import Length, flatten_config
 
 
 def plan(name: str, scale: str = "paper", out: Path = Path("nowhere")) -> list[Run]:
@@ -103,15 +104,69 @@ def test_runs_of_another_renderer_are_refused(tmp_path: Path) -> None:
     (run.folder / "status.json").write_text(json.dumps({"status": "finished", "timesteps": 1000}))
     with pytest.raises(SunriseError, match="is a finished run with renderer = egl, not warp"):
         execute([run])
+    (run.folder / "status.json").write_text(json.dumps({"status": "stopped", "timesteps": 1000}))
+    (run.folder / "checkpoints").mkdir()
+    with pytest.raises(SunriseError, match="is a stopped run with renderer = egl, not warp"):
+        execute([run])
+    assert (run.folder / "checkpoints").exists()  # what was begun is not thrown away
 
 
 def test_the_sparse_task_really_runs(tmp_path: Path) -> None:
     pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
     experiment, scale = choose("fig3b", "quick", None, ())
-    tiny = {"total_timesteps": 130, "learning_starts": 120, "batch_size": 8, "net_arch": (8, 8), "eval_freq": 0}
-    runs = expand(experiment, scale, tmp_path, "ours", tiny | {"buffer_size": 1000})
+    tiny = {"learning_starts": 120, "batch_size": 8, "net_arch": (8, 8), "eval_freq": 130, "buffer_size": 1000}
+    runs = expand(experiment, scale, tmp_path, "ours", tiny, Length(total_env_steps=1047))
     assert execute(runs) == []
     assert all(run.done for run in runs)
     last = json.loads((runs[0].folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert (last["timesteps"], last["env_steps"], last["episodes"]) == (130, 1040, 1)
-    assert results(runs) == []
+    assert [(row["timesteps"], row["env_steps"]) for row in results(runs)] == [(130, 1040)] * 2
+    status = json.loads((runs[0].folder / "status.json").read_text())
+    assert (status["timesteps"], status["env_steps"]) == (130, 1040)
+
+
+def test_the_table_of_pixels_really_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
+    experiment, scale = choose("table2", "quick", None, ())
+    tiny = {
+        "learning_starts": 10,
+        "batch_size": 8,
+        "net_arch": (8, 8),
+        "filters": 4,
+        "conv_layers": 2,
+        "feature_dim": 6,
+    }
+    tiny |= {"render_size": 24, "crop_size": 20, "shadow_size": 0, "renderer": "warp"}  # compiled for another test too
+    tiny |= {"eval_freq": 15, "eval_episodes": 1}
+    runs = expand(experiment, scale, tmp_path, "ours", tiny, Length(total_env_steps=120))
+    assert execute(runs) == []
+    found = results(runs)
+    assert [(row["arm"], row["timesteps"], row["env_steps"]) for row in found] == [
+        ("RAD", 15, 120),
+        ("SUNRISE on RAD", 15, 120),
+    ]
+    write_outcome(experiment, scale, found, tmp_path, protocol(experiment, scale, runs, found, "quick", "ours"))
+    text = (tmp_path / "table.md").read_text()
+    assert "|at 100k simulator steps|paper at 100k simulator steps|" in text
+    assert "120 simulator steps (15 timesteps where an action lasts 8)" in text
+    assert "drawn by warp" in text
+
+
+def test_the_authors_settings_of_pixels_are_refused_because_there_are_none() -> None:
+    experiment, scale = choose("table2", "quick", None, ())
+    with pytest.raises(SunriseError, match="the authors published no code for rad"):
+        expand(experiment, scale, Path("nowhere"), "authors", {})
+    sparse, scale = choose("fig3b", "paper", None, ())
+    run = expand(sparse, scale, Path("nowhere"), "authors", {})[0]
+    assert (run.settings["eval_freq"], run.settings["train_freq"]) == (1000, 1000)  # timesteps, as their code has them
+
+
+def test_only_pictures_have_a_renderer(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["reproduce", "fig3b", "--renderer", "warp", "--dry-run"])
+    assert "fig3b is not from pixels: it takes no --renderer." in capsys.readouterr().err
+    main(["reproduce", "table2", "--renderer", "warp", "--dry-run", "--total-env-steps", "800"])
+    shown = capsys.readouterr().out
+    assert "simulator" in shown
+    assert " 100 " in shown
+    assert " 800 " in shown

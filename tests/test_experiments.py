@@ -153,6 +153,7 @@ def test_atari_runs_and_its_outcome_has_human_normalised_scores(tmp_path: Path) 
     execute(runs)
     rows = results(runs)
     assert {row["arm"] for row in rows} == {"Rainbow", "SUNRISE"}
+    assert {(row["timesteps"], row["env_steps"]) for row in rows} == {(40, 160)}  # four frames a timestep
     write_outcome(experiment, scale, rows, tmp_path, protocol(experiment, scale, runs, rows, "quick", "ours"))
     text = (tmp_path / "table.md").read_text()
     assert "human-normalised" in text

@@ -15,6 +15,8 @@ from sunrise.cli import main
 from sunrise.envs.dmc import PAPER_TASKS
 from sunrise.envs.renderers import resolve
 from sunrise.experiments.paper import SEARCH
+from sunrise.fitting import moves_on
+from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
 from sunrise.settings import flatten_config
 from tests.image_control import Dot
@@ -31,11 +33,12 @@ TINY: dict[str, Any] = {
     "eval_freq": 0,
 }
 CROP: dict[str, Any] = {"crop_size": 18}
+CONTEXT: dict[str, dict[str, str]] = {"sync": {}, "async": {"context": "forkserver"}}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def register() -> None:
-    for layout in ("stack", "last", "first"):
+    for layout in ("stack", "last", "first", "grey"):
         gym.register(f"toy/Dot-{layout}-v0", Dot, kwargs={"layout": layout})  # type: ignore[arg-type]
 
 
@@ -139,10 +142,25 @@ def test_one_picture_a_step_is_learned_from() -> None:
     assert isinstance(model.trainer.replay, UniformReplay)  # there is no stack whose frames could be kept once
 
 
-def test_colours_may_come_first() -> None:
-    model = RAD("CnnPolicy", "toy/Dot-first-v0", **TINY | CROP)
+def test_colours_may_come_first_and_fill_the_buffer_as_any_picture_does() -> None:
+    model = RAD("CnnPolicy", "toy/Dot-first-v0", **TINY | CROP | {"buffer_size": 40, "learning_starts": 50})
     obs = np.stack([Dot(layout="first").reset(seed=seed)[0] for seed in range(2)])
     np.testing.assert_allclose(model.predict(obs)[0][1], model.predict(obs[1])[0], rtol=1e-5)
+    model.learn(50, progress_bar=False)
+    assert model.trainer is not None
+    assert len(model.trainer.replay) == 40
+
+
+def test_three_grey_frames_are_a_stack_where_a_wrapper_made_them() -> None:
+    space = gym.spaces.Box(0, 255, (3, 20, 20), np.uint8)
+    assert not moves_on(space, 0)
+    assert moves_on(space, 3)
+    assert moves_on(gym.spaces.Box(0, 255, (4, 20, 20), np.uint8), 0)
+    env = gym.wrappers.FrameStackObservation(gym.make("toy/Dot-grey-v0"), 3)
+    model = RAD("CnnPolicy", env, **TINY | CROP | {"learning_starts": 50})
+    model.learn(30, progress_bar=False)
+    assert model.trainer is not None
+    assert isinstance(model.trainer.replay, SequenceReplay)  # where frames are kept once each
 
 
 @pytest.mark.parametrize("cls", [DrQ, CURL])
@@ -160,29 +178,102 @@ def test_a_model_survives_a_file(cls: Any, tmp_path: Path) -> None:
     assert (model.uncertainty(obs, action) > 0).all()
 
 
-def test_rad_trains_on_real_pictures_and_the_run_knows_how_they_were_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("algo", ["rad", "drq", "curl"])
+def test_it_trains_on_real_pictures_and_the_run_knows_how_they_were_made(
+    algo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
-    flags = "--render-size 24 --crop-size 20 --net-arch 8 8 --filters 4 --conv-layers 2 --feature-dim 6 --batch-size 8"
-    flags += " --ensemble-size 2 --learning-starts 20 --buffer-size 300 --total-env-steps 240 --eval-freq 0"
+    flags = "--render-size 24 --net-arch 8 8 --filters 4 --conv-layers 2 --feature-dim 6 --batch-size 8 --log-freq 10"
+    flags += " --ensemble-size 2 --learning-starts 20 --buffer-size 300 --total-env-steps 247 --eval-freq 30"
+    flags += " --eval-episodes 1" + (" --crop-size 20" if algo != "drq" else "")
     run = tmp_path / "run"
-    main(
-        ["train", "rad", "--env-id", "dmc/cartpole-swingup", "--run-dir", str(run), "--log-freq", "10", *flags.split()]
-    )
-    settings = json.loads((run / "config.json").read_text())["settings"]
+    main(["train", algo, "--env-id", "dmc/cartpole-swingup", "--run-dir", str(run), *flags.split()])
+    shown = " ".join(capsys.readouterr().err.split())
+    drawn = resolve("auto")
+    assert f"{algo} with 2 members on dmc/cartpole-swingup, 30 timesteps (240 simulator steps)" in shown
+    assert f"pictures by {drawn}" in shown
+    assert "30 timesteps (240 simulator steps) evaluation: mean return" in shown
+    config = json.loads((run / "config.json").read_text())
+    settings = config["settings"]
     assert (settings["action_repeat"], settings["pixels"], settings["render_size"]) == (8, True, 24)
-    assert settings["renderer"] == resolve("auto")
+    assert (settings["renderer"], config["action_repeat"]) == (drawn, 8)
+    assert {"dm-control", "mujoco-warp"} <= config["versions"].keys()
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert (rows[-1]["timesteps"], rows[-1]["env_steps"], rows[-1]["updates"]) == (30, 240, 10)
     assert np.isfinite(rows[-1]["train/critic_loss"])
+    assert ("train/contrastive_loss" in rows[-1]) == (algo == "curl")
+    main(["inspect", str(run), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["timesteps"], found["env_steps"], found["renderer"]) == (30, 240, drawn)
+
+
+def test_a_run_of_pictures_can_be_looked_at_with_another_renderer_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
+    if (drawn := resolve("auto")) == "warp":
+        pytest.skip("there is only one renderer on this machine")
+    run = tmp_path / "run"
+    own = {"render_size": 24, "crop_size": 20, "learning_starts": 100, "run_dir": str(run)}
+    RAD("CnnPolicy", "dmc/cartpole-swingup", **TINY | own).learn(10, progress_bar=False)
     model = load_run(run)
     assert model.env is not None
     assert model.env.single_observation_space.shape == (3, 24, 24, 3)
     assert model.action_repeat == 8
-    capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "1"])
-    assert json.loads(capsys.readouterr().out)["episodes"] == 1
+    main(["evaluate", str(run), "--episodes", "1", "--renderer", "warp"])
+    told = capsys.readouterr()
+    assert json.loads(told.out)["episodes"] == 1
+    assert f"trained on pictures by {drawn} and see pictures by warp" in told.err
+
+
+def test_another_action_repeat_is_told_of_and_not_resumed_with(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = tmp_path / "run"
+    tiny: dict[str, Any] = {"net_arch": (4,), "eval_freq": 0, "learning_starts": 100, "run_dir": str(run)}
+    SAC("MlpPolicy", "dmc/cartpole-swingup", **tiny).learn(10, progress_bar=False)
+    other = gym.make("dmc/cartpole-swingup", disable_env_checker=True, action_repeat=2)
+    model = load_run(run)
+    assert "learned with" not in caplog.text
+    model.set_env(other)
+    assert "learned with action_repeat = 8; this environment has 2" in caplog.text
+    with pytest.raises(SunriseError, match="action_repeat is 8, but that is an option of dmc/"):
+        SAC.resume(run, env=other)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_vector_of_environments_knows_its_action_repeat(mode: Any) -> None:
+    env = gym.make_vec("dmc/cartpole-swingup", 2, mode, vector_kwargs=CONTEXT[mode], action_repeat=4)
+    model = SAC("MlpPolicy", env, net_arch=(4,))
+    assert (model.action_repeat, model.config.env.action_repeat) == (4, 4)
+    env.close()
+
+
+def test_an_option_that_would_have_no_effect_is_refused() -> None:
+    with pytest.raises(SunriseError, match="action_repeat is 4, but that is an option of dmc/"):
+        SAC("MlpPolicy", "Pendulum-v1", action_repeat=4)
+    with pytest.raises(SunriseError, match="render_size is 60, but that is an option of dmc/"):
+        RAD("CnnPolicy", "toy/Dot-stack-v0", **TINY | CROP, render_size=60)
+    with pytest.raises(SunriseError, match="there is no setting 'total_env_steps'"):
+        SAC("MlpPolicy", "Pendulum-v1", total_env_steps=100)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("--total-env-steps 7", "total_env_steps is 7, but must be at least 8"),
+        ("--total-env-steps 80 --total-timesteps 9", "total_timesteps and total_env_steps are both given"),
+        ("--preset authors", "the authors published no code for rad"),
+    ],
+)
+def test_a_length_or_a_preset_that_makes_no_sense_is_refused(
+    flags: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = "--render-size 24 --crop-size 20 --net-arch 8 8 --filters 4 --conv-layers 2 --buffer-size 10 --eval-freq 0"
+    run = ["--env-id", "dmc/cartpole-swingup", "--run-dir", str(tmp_path / "run")]
+    with pytest.raises(SystemExit):
+        main(["train", "rad", *run, *small.split(), *flags.split()])
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_environment_that_is_made_already_says_its_own_options() -> None:

@@ -267,6 +267,14 @@ def test_acting_looks_at_the_centre_without_randomness() -> None:
     assert not tiny.same_bits(act(state, obs), act(state, border))
 
 
+def test_drqs_first_kernels_are_orthogonal_as_a_whole() -> None:
+    state = jax.jit(learner("drq").init)(jax.random.key(3))
+    for kernel in state.critic.encoder.convolutions.kernels:
+        matrix = np.asarray(kernel).reshape(-1, kernel.shape[-1])
+        np.testing.assert_allclose(matrix.T @ matrix, 2 * np.eye(matrix.shape[1]), atol=1e-5)
+        assert np.count_nonzero(kernel) == kernel.size
+
+
 def test_first_weights_are_orthogonal_and_the_target_is_a_copy() -> None:
     state = jax.jit(learner("rad").init)(jax.random.key(3))
     for kernel in state.critic.encoder.convolutions.kernels:

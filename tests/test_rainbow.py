@@ -17,8 +17,8 @@ from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowSettings, RainbowState, adam_step, project, rainbow, rainbow_numbers
 from sunrise.learners.rainbow_network import (
-    Convolutions,
     NoisyLinear,
+    TiledConvolutions,
     linear,
     perturb,
     signed_root,
@@ -170,13 +170,13 @@ def test_noise_is_factorised_and_its_first_deviations_are_those_of_the_paper() -
 @pytest.mark.parametrize("size", [(25, 54), (84, 84)])
 def test_convolutions_as_matrix_products_are_convolutions(double: None, size: tuple[int, int]) -> None:
     """In value and in gradient, also where the picture is not a multiple of 25."""
-    layers = Convolutions((linear(KEY, 25 * 3, 4), linear(jax.random.key(1), 25 * 4, 6)))
+    layers = TiledConvolutions((linear(KEY, 25 * 3, 4), linear(jax.random.key(1), 25 * 4, 6)))
     frames = jnp.asarray(np.random.default_rng(0).integers(0, 256, (2, 3, *size), np.uint8))
 
-    def ours(network: Convolutions) -> Any:
+    def ours(network: TiledConvolutions) -> Any:
         return network(frames)
 
-    def theirs(network: Convolutions) -> Any:
+    def theirs(network: TiledConvolutions) -> Any:
         x = frames.astype(float) / 255
         for layer, channels in zip(network.layers, (3, 4), strict=True):
             kernel = layer.weight.reshape(channels, 5, 5, -1)
@@ -184,7 +184,7 @@ def test_convolutions_as_matrix_products_are_convolutions(double: None, size: tu
             x = jnp.maximum(x + layer.bias[:, None, None], 0)
         return x.reshape(len(frames), -1)
 
-    def loss(network: Convolutions, f: Any) -> Any:
+    def loss(network: TiledConvolutions, f: Any) -> Any:
         return jnp.sum(jnp.sin(f(network)))
 
     assert ours(layers).shape == (2, 6 * (size[0] // 25) * (size[1] // 25))

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import gymnasium as gym
-
 from sunrise.ensemble import EnsembleSettings
 from sunrise.envs.dmc import PAPER_TASKS
-from sunrise.envs.make import AnyEnv, AnyVectorEnv
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute
 from sunrise.errors import SunriseError, near
 from sunrise.fitting import Fit, discor_on_sac, to_choices, to_pictures, to_states
 from sunrise.learners.curl import CURLSettings, curl
@@ -171,10 +169,21 @@ def starting(name: str, env: str | AnyEnv | AnyVectorEnv | None = None, preset: 
     An environment that is made already has its options, and the settings say them.
     """
     known = algorithm(name)
-    spec = env.spec if isinstance(env, gym.Env) else None
+    made = None if isinstance(env, str) else env
+    spec = made.spec if made is not None else None
     env_id = env if isinstance(env, str) else spec.id if spec is not None else ""
     config = with_settings(known.defaults, known.task(env_id))
-    if spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
+    if made is not None and spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
         own = flatten_config(type(config.env)())
-        config = with_settings(config, own | {k: v for k, v in spec.kwargs.items() if k in own})
-    return with_settings(config, known.authors) if preset == "authors" else config
+        given = {name: value for name, value in spec.kwargs.items() if name in own}
+        drawn = attribute(made, "renderer_name")
+        config = with_settings(config, own | given | ({"renderer": drawn} if drawn else {}))
+    return with_settings(config, authors_of(name)) if preset == "authors" else config
+
+
+def authors_of(name: str) -> Mapping[str, Any]:
+    """The settings of the authors' code, where they published any."""
+    authors = algorithm(name).authors
+    if not authors:
+        raise SunriseError(f"the authors published no code for {name}: there is no preset 'authors' for it.")
+    return authors

@@ -11,15 +11,15 @@ from typing import Any
 import tyro
 
 from sunrise.errors import SunriseError, near
-from sunrise.options import Bench, Demo, Envs, Evaluate, Inspect, Preset, Record, Reproduce, Resume, Start
+from sunrise.options import Bench, Demo, Envs, Evaluate, Inspect, Preset, Record, Reproduce, Resume, Simulated, Start
 
 
 def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
     from sunrise.agents import AGENTS
     from sunrise.algorithms import ALGORITHMS, starting
-    from sunrise.console import say
-    from sunrise.settings import Config, flatten_config
+    from sunrise.console import counted, say
+    from sunrise.settings import Config, Length, flatten_config, from_pixels
 
     name = _word(arguments, AGENTS, "sunrise train", "algorithm")
     known = ALGORITHMS[name]
@@ -29,12 +29,12 @@ def train(arguments: Sequence[str]) -> None:
     defaults = starting(name, start.env_id, start.preset)
     learner = type(known.defaults.learner)
 
-    def parse(preset: Preset, config: Config[learner]) -> Config[Any]:  # type: ignore[valid-type]
-        return config
+    def parse(preset: Preset, simulated: Simulated, config: Config[learner]) -> tuple[Simulated, Config[Any]]:  # type: ignore[valid-type]
+        return simulated, config
 
-    config = tyro.cli(
+    simulated, config = tyro.cli(
         tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(
-            _defaulted(parse, Preset(start.preset), defaults)
+            _defaulted(parse, Preset(start.preset), Simulated(), defaults)
         ),
         args=rest,
         prog=prog,
@@ -49,24 +49,30 @@ def train(arguments: Sequence[str]) -> None:
         settings["run_dir"] = f"runs/{run_id}"
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
-    total = settings["total_env_steps"] // model.action_repeat or total
-    say(f"{name} with {config.ensemble.ensemble_size} members on {env_id}: {settings['run_dir']}")
+    given = None if total == defaults.run.total_timesteps else total
+    total = Length(given, simulated.total_env_steps).in_timesteps(model.action_repeat) or total
+    members, steps = config.ensemble.ensemble_size, counted(total, total * model.action_repeat)
+    drawn = f", pictures by {model.config.env.renderer}" if from_pixels(model.config) else ""
+    say(f"{name} with {members} members on {env_id}, {steps}{drawn}: {settings['run_dir']}")
     _learn(model, total, settings["run_dir"])
 
 
 def resume(arguments: Sequence[str]) -> None:
     """Go on with a run that was stopped: `sunrise resume RUN`."""
     from sunrise.agents import resume_run
-    from sunrise.console import say
+    from sunrise.console import counted, say
     from sunrise.record import RunFolder
+    from sunrise.settings import Length
 
     options = tyro.cli(Resume, args=arguments, prog="sunrise resume")
     folder = RunFolder(options.run)
     config, status = folder.config(), folder.read_status()
-    total = options.total_timesteps or config["settings"]["total_timesteps"]
+    repeat = int(config.get("action_repeat", 1))
+    asked = Length(options.total_timesteps, options.total_env_steps).in_timesteps(repeat)
+    total = asked or config["settings"]["total_timesteps"]
     done = int(status.get("timesteps", 0)) if status.get("status") == "finished" else -1
-    if done >= total or (done >= 0 and options.total_timesteps is None):
-        say(f"{options.run} is finished: {done:,} timesteps. To go on, give more with --total-timesteps.")
+    if done >= total or (done >= 0 and asked is None):
+        say(f"{options.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
     model = resume_run(options.run)
     if total < model.num_timesteps:
@@ -112,7 +118,7 @@ def evaluate(arguments: Sequence[str]) -> None:
     options = tyro.cli(Evaluate, args=arguments, prog="sunrise evaluate")
     if options.episodes < 1:
         raise SunriseError(f"episodes is {options.episodes}, but must be at least 1.")
-    model = load_run(options.run)
+    model = load_run(options.run, options.renderer)
     result = model.evaluate(options.episodes, options.seed)
     row = {"mean_return": result.mean, "std_return": result.std, "episodes": len(result.returns)}
     print(json.dumps(row))
@@ -124,7 +130,7 @@ def record(arguments: Sequence[str]) -> None:
     from sunrise.video import record_run
 
     options = tyro.cli(Record, args=arguments, prog="sunrise record")
-    path, mean = record_run(options.run, options.out, options.episodes, options.seed)
+    path, mean = record_run(options.run, options.out, options.episodes, options.seed, options.renderer)
     say(f"mean return {mean:.1f}")
     print(path)
 
@@ -139,10 +145,9 @@ def reproduce(arguments: Sequence[str]) -> None:
         if options.dry_run:
             print("fig1b: one toy regression, about 20 seconds")
             return
-        if options.envs or options.games or options.tasks or options.seeds or options.total_timesteps:
-            raise SunriseError(
-                "fig1b is one toy regression: it takes no --envs, --games, --tasks, --seeds or --total-timesteps."
-            )
+        lengths = options.total_timesteps, options.total_env_steps
+        if options.envs or options.games or options.tasks or options.seeds or any(lengths):
+            raise SunriseError("fig1b is one toy regression: it takes no environments, seeds or steps.")
         fit = fit_cubic()
         draw_cubic(fit, out / "figure.png")
         inside, outside = fit.spread_inside, fit.spread_outside
@@ -152,8 +157,9 @@ def reproduce(arguments: Sequence[str]) -> None:
             raise SunriseError("the spread is not larger where there are no points: the ensemble failed its check.")
         return
     from sunrise.experiments.plan import reproduce_experiment
+    from sunrise.settings import Length
 
-    changes = {} if options.total_timesteps is None else {"total_timesteps": options.total_timesteps}
+    changes: dict[str, Any] = {} if options.renderer == "auto" else {"renderer": options.renderer}
     reproduce_experiment(
         options.experiment,
         options.scale,
@@ -164,6 +170,7 @@ def reproduce(arguments: Sequence[str]) -> None:
             *(f"dmc/{task.removeprefix('dmc/')}" for task in options.tasks),
         ),
         options.preset,
+        Length(options.total_timesteps, options.total_env_steps),
         changes,
         out,
         options.dry_run,
@@ -216,7 +223,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     log = logging.getLogger("sunrise")
     log.setLevel(logging.INFO)
-    log.handlers = [logging.StreamHandler()]  # its plain text, on stderr, and once: libraries add handlers of their own
+    handlers, log.handlers = (
+        log.handlers,
+        [logging.StreamHandler()],
+    )  # its plain text, on stderr, and once: libraries add handlers of their own
     log.propagate = False
     try:
         name = _word(arguments, COMMANDS, "sunrise", "command")
@@ -227,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
-        log.propagate = True
+        log.propagate, log.handlers = True, handlers
 
 
 def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:

@@ -17,8 +17,13 @@ def say(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
+def counted(timesteps: int, env_steps: int) -> str:
+    """A number of timesteps, with the simulator's beside it where they are others."""
+    return f"{timesteps:,} timesteps" + (f" ({env_steps:,} simulator steps)" if env_steps != timesteps else "")
+
+
 class ProgressLine:
-    """Steps, steps a second, time left, the last return and the last evaluation."""
+    """Timesteps, timesteps a second, time left, the last return and the last evaluation."""
 
     def __init__(self, total: int, enabled: bool) -> None:
         self.enabled, self.total = enabled, total
@@ -29,13 +34,14 @@ class ProgressLine:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[speed]:.0f} steps/s"),
+            TextColumn("{task.fields[simulated]}{task.fields[speed]:.0f} timesteps/s"),
             TimeRemainingColumn(),
             TextColumn("return {task.fields[last]}  eval {task.fields[evaluation]}"),
             console=console,
             disable=not self.live,
         )
-        self.task = self.progress.add_task("training", total=total, speed=0.0, last="-", evaluation="-")
+        fields: dict[str, Any] = {"speed": 0.0, "simulated": "", "last": "-", "evaluation": "-"}
+        self.task = self.progress.add_task("training", total=total, **fields)
 
     def __enter__(self) -> "ProgressLine":
         self.progress.start()
@@ -55,6 +61,7 @@ class ProgressLine:
         self.progress.update(
             self.task,
             completed=trainer.timesteps,
+            simulated=f"({trainer.env_steps:,} simulator steps)  " if trainer.action_repeat > 1 else "",
             speed=(trainer.timesteps - self.first) / max(now - self.began, 1e-9),
             last=_number(trainer.last_return),
             evaluation=_number(trainer.last_evaluation and trainer.last_evaluation.mean),
@@ -64,16 +71,17 @@ class ProgressLine:
         """Without a terminal: a line for each row of metrics."""
         if self.enabled and not self.live:
             left = (self.total - row["timesteps"]) / max(row["time/steps_per_s"], 1e-9)
+            done = counted(row["timesteps"], row["env_steps"])
             say(
-                f"{row['timesteps']:>9,}/{self.total:,}  {row['time/steps_per_s']:.0f} steps/s  "
-                f"{left / 60:.1f} min left  return {_number(row.get('rollout/return_mean'))}"
+                f"{done} of {self.total:,}  {row['time/steps_per_s']:.0f} timesteps/s  {left / 60:.1f} min left  "
+                f"return {_number(row.get('rollout/return_mean'))}"
             )
 
-    def evaluation(self, timesteps: int, result: Evaluation) -> None:
+    def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
         if self.enabled and not self.live:
             say(
-                f"{timesteps:>9,}  evaluation: mean return {_number(result.mean)} ± {_number(result.std)} "
-                f"over {len(result.returns)} episodes"
+                f"{counted(timesteps, env_steps)}  evaluation: mean return {_number(result.mean)} "
+                f"± {_number(result.std)} over {len(result.returns)} episodes"
             )
 
 

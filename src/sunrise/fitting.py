@@ -19,7 +19,7 @@ from sunrise.pixels import PictureShape, is_stack, picture_shape
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import Config
+from sunrise.settings import Config, from_pixels
 from sunrise.types import Learner, Replay
 
 
@@ -48,7 +48,7 @@ def to_states(name: str, make: Callable[[int, int, Any, Any], Learner], numbers_
 
     def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
         check_continuous(action_space, name)
-        if getattr(config.env, "pixels", False):
+        if from_pixels(config):
             raise SunriseError(f"{name} learns from states: for pixels=True use rad, drq or curl instead.")
         obs_dim, action_dim, settings = flat_size(observation_space), flat_size(action_space), config.learner
         return Parts(
@@ -65,7 +65,7 @@ def to_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers]
     """For a learner of pictures and continuous actions."""
 
     def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
-        if not config.env.pixels:
+        if not from_pixels(config):
             raise SunriseError(f"{name} learns from pictures: for pixels=False use sac, td3 or discor instead.")
         shape = picture_shape(observation_space, name)
         check_continuous(action_space, name)
@@ -101,12 +101,24 @@ def discor_on_sac(obs_dim: int, action_dim: int, settings: DisCorSettings, numbe
     return discor(sac(obs_dim, action_dim, settings.sac, numbers), obs_dim, action_dim, settings, numbers)
 
 
+def moves_on(space: gym.Space[Any], stacked: int) -> bool:
+    """Whether each observation is the last one moved on by a frame: then frames are worth keeping once each.
+
+    A first axis of three, six or nine planes may be colours, of which no plane moves on: there the environment must say
+    that it stacks so many frames.
+    """
+    if not is_stack(space):
+        return False
+    assert space.shape is not None
+    return len(space.shape) == 4 or space.shape[0] % 3 != 0 or space.shape[0] == stacked
+
+
 def make_replay(
-    config: Config[Any], space: gym.Space[Any], parts: Parts, envs: int, rng: np.random.Generator
+    config: Config[Any], space: gym.Space[Any], parts: Parts, envs: int, rng: np.random.Generator, stacked: int = 0
 ) -> Replay:
-    """The replay buffer that the settings and the observations ask for: frames are kept once each."""
+    """The replay buffer that the settings and the observations ask for; `stacked` is what the environment stacks."""
     training, members = config.training, config.ensemble.ensemble_size
-    frames = is_stack(space)
+    frames = moves_on(space, stacked)
     if not frames and training.n_step == 1 and not training.prioritised:
         return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
     return SequenceReplay(

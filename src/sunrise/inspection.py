@@ -27,6 +27,8 @@ def inspect_run(path: Path) -> dict[str, Any]:
     """What a run's folder holds."""
     folder = RunFolder(path)
     config, status = folder.config(), folder.read_status()
+    settings, repeat = config["settings"], int(config.get("action_repeat", 1))
+    total, timesteps = settings.get("total_timesteps"), status.get("timesteps")
     checkpoints = Checkpoints(folder.checkpoints)
     found = [inspect_checkpoint(checkpoints, checkpoints.path(step)) for step in checkpoints.steps()]
     good = [entry["timesteps"] for entry in found if entry["verifies"]]
@@ -36,11 +38,15 @@ def inspect_run(path: Path) -> dict[str, Any]:
         "kind": "run",
         "path": str(path),
         "algo": config["algo"],
-        "env_id": config["settings"].get("env_id"),
-        "ensemble_size": config["settings"].get("ensemble_size"),
-        "total_timesteps": config["settings"].get("total_timesteps"),
+        "env_id": settings.get("env_id"),
+        "ensemble_size": settings.get("ensemble_size"),
+        "action_repeat": repeat,
+        "renderer": settings.get("renderer") if settings.get("pixels") else None,
+        "total_timesteps": total,
+        "total_env_steps": total and total * repeat,
         "status": status.get("status", "unknown"),
-        "timesteps": status.get("timesteps"),
+        "timesteps": timesteps,
+        "env_steps": timesteps and timesteps * repeat,
         "error": status.get("error"),
         "best_evaluation": max(evaluations, default=None),
         "last_evaluation": evaluations[-1] if evaluations else None,
@@ -86,7 +92,7 @@ def print_findings(findings: dict[str, Any]) -> None:
     for name, size in findings.get("files", {}).items():
         screen.print(f"  {name:<22}{megabytes(size)}")
     if findings.get("checkpoints"):
-        table = Table("step", "verifies", "agents and state", "replay", "segments", "updates")
+        table = Table("timestep", "verifies", "agents and state", "replay", "segments", "updates")
         for entry in findings["checkpoints"]:
             if entry["verifies"]:
                 own = megabytes(sum(entry["files"].values()))

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from sunrise.envs.renderers import RendererChoice
+
 
 @dataclass
 class Start:
@@ -24,6 +26,14 @@ class Preset:
 
 
 @dataclass
+class Simulated:
+    """How long to train, counted otherwise."""
+
+    total_env_steps: int | None = None
+    """Simulator steps (timesteps times action repeat or frame skip) to train for, instead of --total-timesteps."""
+
+
+@dataclass
 class Evaluate:
     """Evaluate a run's last checkpoint: one line of JSON on stdout."""
 
@@ -33,6 +43,8 @@ class Evaluate:
     """Whole episodes to run."""
     seed: int | None = None
     """Seed of the episodes; default: the run's own."""
+    renderer: RendererChoice | None = None
+    """Who draws what an agent of pixels sees; default: who drew it in training. Another one draws other pictures."""
 
 
 @dataclass
@@ -43,6 +55,8 @@ class Resume:
     """The run's folder."""
     total_timesteps: int | None = None
     """Train until this many timesteps instead; default: what the run was begun with."""
+    total_env_steps: int | None = None
+    """The same in simulator steps."""
 
 
 @dataclass
@@ -67,6 +81,8 @@ class Record:
     """Episodes to film, one after another."""
     seed: int | None = None
     """Seed of the episodes; default: the run's own."""
+    renderer: RendererChoice | None = None
+    """Who draws what an agent of pixels sees; default: who drew it in training. Another one draws other pictures."""
 
 
 @dataclass
@@ -119,6 +135,10 @@ class Reproduce:
     """Our settings, or those of the authors' code."""
     total_timesteps: int | None = None
     """Timesteps of every run; default: the scale's."""
+    total_env_steps: int | None = None
+    """Simulator steps of every run, instead."""
+    renderer: RendererChoice = "auto"
+    """Who draws the pictures of an experiment from pixels; `auto` is OpenGL where there is any, else warp."""
     out: Path | None = None
     """Folder of the runs and the result; default: reproduce/{experiment}-{scale}."""
     dry_run: bool = False

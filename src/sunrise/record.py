@@ -1,5 +1,6 @@
 """A run's folder: results are data, one row an event, flushed as they happen."""
 
+import contextlib
 import csv
 import fcntl
 import json
@@ -25,10 +26,12 @@ from sunrise.evaluate import Evaluation
 from sunrise.tensors import sync, write_atomically
 
 Status = Literal["running", "stopped", "finished", "failed"]
-EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
+EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes", "env_steps")
 LOGS = ("metrics.jsonl", "eval.csv")
 log = logging.getLogger("sunrise")
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
+EXTRAS = ("dm-control", "mujoco-warp", "warp-lang", "ale-py")
+"""What computes where an extra is installed."""
 
 
 def machine() -> dict[str, Any]:
@@ -50,7 +53,11 @@ def machine() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The versions of what computes."""
-    return {"sunrise-rl": sunrise.__version__} | {name: metadata.version(name) for name in PACKAGES}
+    found = {"sunrise-rl": sunrise.__version__} | {name: metadata.version(name) for name in PACKAGES}
+    for name in EXTRAS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def to_json(content: Any) -> str:
@@ -101,7 +108,7 @@ class RunFolder:
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
-    def create(self, algo: str, policy: str, settings: Mapping[str, Any]) -> None:
+    def create(self, algo: str, policy: str, settings: Mapping[str, Any], action_repeat: int = 1) -> None:
         """Make the folder; one that already holds a run is refused."""
         if (self.path / "config.json").exists():
             raise SunriseError(
@@ -118,6 +125,7 @@ class RunFolder:
                 "algo": algo,
                 "policy": policy,
                 "settings": dict(settings),
+                "action_repeat": action_repeat,
                 "versions": versions(),
                 "machine": machine(),
                 "command": sys.argv,
@@ -184,12 +192,12 @@ class RunFolder:
             file.write(json.dumps(_finite(row)) + "\n")
         self.scalars(row, int(row["timesteps"]))
 
-    def evaluation(self, timesteps: int, result: Evaluation) -> None:
+    def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
         """Append a row to eval.csv and to TensorBoard."""
         path = self.path / "eval.csv"
         new = not path.exists()
         returns = result.returns or [math.nan]
-        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
+        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns), env_steps)
         with path.open("a", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             if new:
@@ -202,10 +210,11 @@ class RunFolder:
             self._scalars = Scalars(self.path, self._purge_step)
         self._scalars.add(row, step)
 
-    def status(self, status: Status, timesteps: int, **more: Any) -> None:
+    def status(self, status: Status, timesteps: int, env_steps: int, **more: Any) -> None:
         content = {
             "status": status,
             "timesteps": timesteps,
+            "env_steps": env_steps,
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             **more,
         }

@@ -5,7 +5,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -56,8 +56,6 @@ class RunSettings:
     """Environment id; `sunrise envs` lists them."""
     total_timesteps: int = 200_000
     """Decisions of the agent, summed over the environments."""
-    total_env_steps: int = 0
-    """Simulator steps (timesteps times action repeat or frame skip) to train for instead; 0: use total_timesteps."""
     seed: int = 1
     """Seed of every random number of the run."""
     num_envs: int = 1
@@ -137,6 +135,11 @@ def env_options(group: Any, env: object) -> dict[str, Any]:
     return dataclasses.asdict(group) if meant else {}
 
 
+def from_pixels(config: "Config[Any]") -> bool:
+    """Whether the agents are to see pictures."""
+    return bool(getattr(config.env, "pixels", False))
+
+
 @dataclass(frozen=True)
 class Config(Generic[L]):
     """Every setting of a run. `learner` is the algorithm's own group, for instance `SACSettings`."""
@@ -200,7 +203,6 @@ BOUNDS: dict[str, Bound] = {
     "learning_rate": NOT_NEGATIVE,
     "tau": (0, 1),
     "total_timesteps": POSITIVE,
-    "total_env_steps": NOT_NEGATIVE,
     "seed": (0, 2**32 - 1),
     "num_envs": POSITIVE,
     "eval_freq": NOT_NEGATIVE,
@@ -279,6 +281,26 @@ def resolved(config: Config[L]) -> Config[L]:
     if options.get("pixels"):
         decided["renderer"] = resolve(options["renderer"])
     return with_settings(config, decided)
+
+
+class Length(NamedTuple):
+    """How long to train, where it was asked for: in timesteps or in simulator steps."""
+
+    total_timesteps: int | None = None
+    total_env_steps: int | None = None
+
+    def in_timesteps(self, action_repeat: int) -> int | None:
+        """None where nothing was asked for."""
+        if self.total_env_steps is None:
+            return self.total_timesteps
+        if self.total_timesteps is not None:
+            raise SunriseError("total_timesteps and total_env_steps are both given: give one of them.")
+        if self.total_env_steps < action_repeat:
+            raise SunriseError(
+                f"total_env_steps is {self.total_env_steps}, but must be at least {action_repeat}: "
+                "so many simulator steps are one timestep."
+            )
+        return self.total_env_steps // action_repeat
 
 
 def begun(config: Config[L]) -> Config[L]:

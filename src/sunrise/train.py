@@ -23,7 +23,8 @@ class Watchers(NamedTuple):
 
     evaluate: Callable[[State], Evaluation] | None = None
     on_metrics: Callable[[dict[str, Any]], None] | None = None
-    on_evaluation: Callable[[int, Evaluation], None] | None = None
+    on_evaluation: Callable[[int, int, Evaluation], None] | None = None
+    """Timesteps, simulator steps, and what came out."""
     on_save: Callable[["Trainer"], object] | None = None
 
 
@@ -82,6 +83,11 @@ class Trainer:
         self.next_log, self.next_eval, self.next_save = (
             every * (timesteps // max(every, 1) + 1) for every in intervals
         )
+
+    @property
+    def env_steps(self) -> int:
+        """Simulator steps so far."""
+        return self.timesteps * self.action_repeat
 
     def start_clock(self) -> None:
         """Rates are counted from here."""
@@ -190,7 +196,7 @@ class Trainer:
         self.last_evaluation = self.watchers.evaluate(self.ensemble.members)
         self.evaluated_at = self.timesteps
         if self.watchers.on_evaluation is not None:
-            self.watchers.on_evaluation(self.timesteps, self.last_evaluation)
+            self.watchers.on_evaluation(self.timesteps, self.env_steps, self.last_evaluation)
 
     def finish(self) -> None:
         """The last row and the last evaluation, where they have not just been made."""
@@ -217,7 +223,7 @@ class Trainer:
         """Means since the last row; what depends on the clock begins with `time/`."""
         row: dict[str, Any] = {
             "timesteps": self.timesteps,
-            "env_steps": self.timesteps * self.action_repeat,
+            "env_steps": self.env_steps,
             "episodes": self.episodes,
             "updates": self.updates,
             "replay_size": len(self.replay),

@@ -11,7 +11,7 @@ from gymnasium.envs.mujoco import MujocoEnv
 
 from sunrise.agents import load_run
 from sunrise.envs.make import AnyEnv, make_env
-from sunrise.envs.renderers import PACKAGES, resolve
+from sunrise.envs.renderers import PACKAGES, RendererChoice, resolve
 from sunrise.errors import SunriseError
 from sunrise.randomness import episode_seed
 from sunrise.settings import env_options
@@ -20,12 +20,18 @@ FPS = 30
 """Pictures a second where an environment does not say."""
 
 
-def record_run(run: Path, out: Path | None = None, episodes: int = 1, seed: int | None = None) -> tuple[Path, float]:
+def record_run(
+    run: Path,
+    out: Path | None = None,
+    episodes: int = 1,
+    seed: int | None = None,
+    renderer: RendererChoice | None = None,
+) -> tuple[Path, float]:
     """Write the film; returns where it is and the mean return. The episodes are those of an evaluation."""
     ffmpeg = find_ffmpeg()
     if episodes < 1:
         raise SunriseError(f"episodes is {episodes}, but must be at least 1.")
-    model = load_run(run)
+    model = load_run(run, renderer)
     out = out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
     seed = model.config.run.seed if seed is None else seed
     env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))

@@ -1,12 +1,16 @@
 """The user-facing classes, one an algorithm."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
 from sunrise.agents.agent import Agent
 from sunrise.checkpoint import Checkpoints
+from sunrise.envs.renderers import RendererChoice, resolve
 from sunrise.errors import SunriseError
 from sunrise.record import RunFolder
+
+log = logging.getLogger("sunrise")
 
 
 class SAC(Agent, algo="sac"):
@@ -44,14 +48,19 @@ class Random(Agent, algo="random"):
 AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, RAD, DrQ, CURL, Random)}
 
 
-def load_run(path: Path) -> Agent:
-    """The agents of a run's last good checkpoint, with its environment."""
+def load_run(path: Path, renderer: RendererChoice | None = None) -> Agent:
+    """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
     folder = RunFolder(path)
     config = folder.config()
     found = Checkpoints(folder.checkpoints).newest()
     if found is None:
         raise SunriseError(f"{path} has no checkpoint yet.")
-    return _agent(config).load(found.agents, env=config["settings"]["env_id"])
+    settings = config["settings"]
+    model = _agent(config).load(found.agents, **({"renderer": resolve(renderer)} if renderer else {}))
+    if renderer and settings.get("pixels") and (now := model.config.env.renderer) != settings["renderer"]:
+        log.warning("These agents were trained on pictures by %s and see pictures by %s.", settings["renderer"], now)
+    model.set_env(settings["env_id"])
+    return model
 
 
 def resume_run(path: Path) -> Agent:

@@ -18,13 +18,13 @@ from sunrise.agents.training import make_collector, make_evaluator, train
 from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, to_env, unscale
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute, to_env, unscale
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import begun, check, flatten_config, with_settings
+from sunrise.settings import begun, check, env_options, flatten_config, with_settings
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
 from sunrise.train import Trainer
@@ -138,6 +138,11 @@ class Agent:
             vector = environments.vector
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
+            learned = env_options(self.config.env, self.config.run.env_id)
+            for name, own in (("action_repeat", "action_repeat"), ("renderer", "renderer_name")):
+                now = attribute(vector, own)
+                if now is not None and learned.get(name, now) not in (now, "auto"):
+                    log.warning("These agents learned with %s = %s; this environment has %s.", name, learned[name], now)
         self.environments = environments
         if self.trainer is not None:
             self.trainer.collector = make_collector(environments, self.config)
@@ -202,7 +207,7 @@ class Agent:
             trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
-                self.folder.create(self.algo, self.policy, about)
+                self.folder.create(self.algo, self.policy, about, self.action_repeat)
             trainer.updates = int(self.ensemble.step)
             trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
@@ -214,15 +219,15 @@ class Agent:
 
     def _new_trainer(self) -> Trainer:
         assert self.environments is not None
-        rng, envs = generator(self.config.run.seed, "replay"), self.environments.vector.num_envs
-        replay = make_replay(self.config, self.observation_space, self.parts, envs, rng)
+        rng, envs = generator(self.config.run.seed, "replay"), self.environments
+        replay = make_replay(self.config, self.observation_space, self.parts, envs.vector.num_envs, rng, envs.stacked)
         self.trainer = Trainer(
             self.config,
             self.sunrise,
             self.numbers,
             self.ensemble,
             self.tally,
-            make_collector(self.environments, self.config),
+            make_collector(envs, self.config),
             replay,
             self.learning_rate,
             self.action_repeat,

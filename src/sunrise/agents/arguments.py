@@ -10,7 +10,7 @@ import numpy as np
 from sunrise.agents.environments import Given
 from sunrise.algorithms import algorithm, starting
 from sunrise.errors import SunriseError
-from sunrise.settings import Config, check, flatten_config, resolved, with_settings
+from sunrise.settings import OPTIONS_FOR, Config, check, env_options, flatten_config, resolved, with_settings
 
 Schedule = Callable[[float], float]
 """The learning rate from what remains of the training, which goes from 1 to 0."""
@@ -55,4 +55,18 @@ def read(
         changes["env_id"] = env.spec.id
     if changes.get("seed", 0) is None:
         changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
-    return resolved(check(with_settings(starting(algo, env, preset), changes))), schedule
+    start = starting(algo, env, preset)
+    config = check(with_settings(start, changes))
+    if env is not None and not env_options(config.env, env):
+        refuse_idle(flatten_config(start.env), flatten_config(config.env), OPTIONS_FOR.get(type(config.env), ""))
+    return resolved(config), schedule
+
+
+def refuse_idle(start: Mapping[str, Any], asked: Mapping[str, Any], prefix: str) -> None:
+    """Options of environments that we make are refused where the environment is another or is made already."""
+    for name, value in asked.items():
+        if value != start[name]:
+            raise SunriseError(
+                f"{name} is {value!r}, but that is an option of {prefix}... environments that are made by their id: "
+                "it has no effect on this one."
+            )

@@ -1,12 +1,11 @@
 """The environments of an agent: those it learns in, and how to make more like them."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
-import gymnasium as gym
-from gymnasium.vector import SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, action_repeat, as_vector, discard, factory, make_env
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, as_vector, attribute, discard, factory
 from sunrise.settings import Config, env_options
 
 Given = str | AnyEnv | AnyVectorEnv
@@ -25,14 +24,13 @@ class Environments:
         self.vector = build()
         self.make: Callable[[], AnyEnv] | None = None
         """None where there is no way to make another."""
-        self.action_repeat = 1
+        self.action_repeat = int(attribute(self.vector, "action_repeat") or 1)
+        """Simulator steps in one timestep: the action repeat or frame skip of our own environments."""
+        self.stacked = int(attribute(self.vector, "stack_size") or 0)
+        """Frames that gymnasium.wrappers.FrameStackObservation puts on one another."""
         self._build = build if isinstance(env, str) else None
         if not isinstance(env, VectorEnv):
             self.make = factory(env, training=False, **options)
-            inside = self.vector.unwrapped
-            self.action_repeat = (
-                action_repeat(inside.envs[0]) if isinstance(inside, SyncVectorEnv) else repeats(env, **options)
-            )
 
     def rebuild(self) -> AnyVectorEnv:
         """The environments anew after a failure, where they can be made from an id; else as they are."""
@@ -40,17 +38,6 @@ class Environments:
             discard(self.vector)
             self.vector = self._build()
         return self.vector
-
-
-def repeats(env: str | AnyEnv, **options: Any) -> int:
-    """Simulator steps in one timestep of environments that are in other processes."""
-    if isinstance(env, gym.Env):
-        return action_repeat(env)
-    first = make_env(env, **options)
-    try:
-        return action_repeat(first)
-    finally:
-        first.close()
 
 
 def maker(env: str | AnyEnv, config: Config[object]) -> Callable[[], AnyEnv]:

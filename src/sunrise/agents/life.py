@@ -40,15 +40,20 @@ class Life:
         self.checkpoints = Checkpoints(self.folder.checkpoints, keep)
         self.spans: Mapping[str, Span] = {}
         """The rows of replay that are on disk."""
-        self.saved_at = -1
+        self.saved_at, self.action_repeat = -1, 1
         self.writer: ThreadPoolExecutor | None = None
         self.writing: Future[None] | None = None
 
     def begin(self, trainer: Trainer) -> None:
         """From here on nobody else may use the folder."""
+        self.action_repeat = trainer.action_repeat
         if self.active:
             self.folder.lock()
-            self.folder.status("running", trainer.timesteps)
+            self.status("running", trainer.timesteps)
+
+    def status(self, status: Status, timesteps: int, **more: Any) -> None:
+        """How the run is, and at which step."""
+        self.folder.status(status, timesteps, timesteps * self.action_repeat, **more)
 
     def save(self, trainer: Trainer, with_replay: bool = True) -> None:
         """Copy all of the run now, and write it while the training goes on."""
@@ -67,7 +72,7 @@ class Life:
         try:
             self.checkpoints.write(snapshot)
             if snapshot.spans:
-                self.folder.status("running", snapshot.timesteps)
+                self.status("running", snapshot.timesteps)
         except Exception as error:
             if not is_disk_full(error):
                 raise
@@ -128,7 +133,7 @@ class Life:
         """Everything on disk, and the status with it."""
         self.settle()
         if self.active:
-            self.folder.status(status, trainer.timesteps)
+            self.status(status, trainer.timesteps)
         if not keep_replay:
             self.save(trainer, with_replay=False)
             self.settle()
@@ -149,7 +154,7 @@ class Life:
             if isinstance(error, NonFiniteError):
                 kept = self._keep_fault(trainer, error)
                 error.args = (f"{error} The state before it is saved in {kept}; see `sunrise inspect`.",)
-            self.folder.status("failed", trainer.timesteps, error=str(error))
+            self.status("failed", trainer.timesteps, error=str(error))
         except OSError as also:
             log.warning("The failure could not be recorded: %s", also)
         return error

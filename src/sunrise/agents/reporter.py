@@ -29,10 +29,10 @@ class Reporter:
         if self.verbose:
             say("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
 
-    def evaluation(self, timesteps: int, result: Evaluation) -> None:
-        self.line.evaluation(timesteps, result)
+    def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
+        self.line.evaluation(timesteps, env_steps, result)
         if self.folder is not None:
-            self.folder.evaluation(timesteps, result)
+            self.folder.evaluation(timesteps, env_steps, result)
 
     def close(self) -> None:
         if self.events is not None:

@@ -68,9 +68,14 @@ def factory(env: str | AnyEnv, training: bool = True, **options: Any) -> Callabl
     return partial(make_env, spec, training, **({"render_mode": None} if "render_mode" in spec.kwargs else {}))
 
 
-def action_repeat(env: AnyEnv) -> int:
-    """Simulator steps in one timestep: the action repeat or frame skip of our own environments, else 1."""
-    return int(env.get_wrapper_attr("action_repeat")) if env.has_wrapper_attr("action_repeat") else 1
+def attribute(env: AnyEnv | AnyVectorEnv, name: str) -> Any:
+    """An attribute of an environment, or of the first of several wherever it lives; None where it has none."""
+    if isinstance(env, gym.Env):
+        return env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
+    inside = env.unwrapped
+    if not isinstance(inside, SyncVectorEnv | AsyncVectorEnv) or not inside.call("has_wrapper_attr", name)[0]:
+        return None
+    return inside.get_attr(name)[0]
 
 
 def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:

@@ -80,7 +80,7 @@ def resolve(choice: RendererChoice) -> RendererName:
     if choice != "warp" and not works(choice):
         raise SunriseError(
             f"the renderer {choice!r} does not work on this machine: "
-            f"`apt install {PACKAGES[choice]}`, or choose the renderer 'warp', which needs no driver."
+            f"`apt install {PACKAGES[choice]}`, or take the renderer 'warp': no driver, but other pictures."
         )
     return choice
 

@@ -58,7 +58,8 @@ def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, l
     header = ["environment", "arm", "last evaluation", "best evaluation"]
     header += ["human-normalised"] if is_atari(scale) else []
     for mark in experiment.marks:
-        header += [f"at {mark // 1000}k", f"paper at {mark // 1000}k"]
+        at = f"at {mark // 1000}k simulator steps"
+        header += [at, f"paper {at}"]
     header += ["paper"] if experiment.published and not experiment.marks else []
     lines = []
     for env in scale.envs:

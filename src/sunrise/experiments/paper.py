@@ -1,7 +1,7 @@
 """The paper's experiments as data: who is compared, on what, for how long, and what the paper published.
 
 Per-environment values of T, β and λ were never published; `SEARCH` has the sets the paper chose from, and our arms use
-our defaults (T = 20, β = 1, λ = 1), which are not tuned.
+our defaults (T = 20, from pixels 10; β = 1, λ = 1), which are not tuned.
 """
 
 import csv

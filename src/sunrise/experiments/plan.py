@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from sunrise.agents import AGENTS, Agent, resume_run
-from sunrise.algorithms import algorithm, starting
+from sunrise.algorithms import algorithm, authors_of, starting
 from sunrise.bench import sgemm_peak
 from sunrise.console import console, say
+from sunrise.envs.atari import AtariGame
 from sunrise.envs.make import make_env
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.outcome import is_atari, write_outcome
@@ -24,11 +24,22 @@ from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
 from sunrise.record import RunFolder
 from sunrise.replay.uniform import stored_dtype
-from sunrise.settings import Config, begun, check, env_options, flatten_config, resolved, with_settings
+from sunrise.settings import (
+    Config,
+    Length,
+    begun,
+    check,
+    env_options,
+    flatten_config,
+    from_pixels,
+    resolved,
+    with_settings,
+)
 from sunrise.types import Batch, Sample
 
 COMPILE_SECONDS, STEP_SECONDS, EVAL_STEP_SECONDS, PICTURE_SECONDS = 20.0, 1.5e-3, 1.2e-3, 2e-2
 WHOSE = {"ours": "our default", "authors": "the authors'"}
+AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
 """Settings that a result does not depend on."""
 OF_PEAK = 0.45
@@ -47,18 +58,17 @@ class Run(NamedTuple):
     @property
     def done(self) -> bool:
         """Whether it is finished; one that was run with other settings is not to be taken for this one."""
-        if RunFolder(self.folder).read_status().get("status") != "finished":
-            return False
-        for name, (ran, asked) in self.changed.items():
+        status = RunFolder(self.folder).read_status().get("status", "begun")
+        for name, (ran, asked) in self.changed.items() if self.begun else ():
             raise SunriseError(
-                f"{self.folder} is a finished run with {name} = {ran}, not {asked}: choose another --out, or remove it."
+                f"{self.folder} is a {status} run with {name} = {ran}, not {asked}: choose another --out, or remove it."
             )
-        return True
+        return bool(status == "finished")
 
     @property
     def begun(self) -> bool:
-        """Whether it was begun with these very settings, and can be resumed."""
-        return (self.folder / "config.json").exists() and not self.changed
+        """Whether there is a run, finished or not."""
+        return (self.folder / "config.json").exists()
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
@@ -87,21 +97,34 @@ def choose(name: str, scale: str, seeds: int | None, envs: Sequence[str]) -> tup
     return experiment, chosen
 
 
-def expand(experiment: Experiment, scale: Scale, out: Path, preset: str, changes: Mapping[str, Any]) -> list[Run]:
-    """Every run of an experiment at a scale."""
+def expand(
+    experiment: Experiment,
+    scale: Scale,
+    out: Path,
+    preset: str,
+    changes: Mapping[str, Any],
+    length: Length = AS_PLANNED,
+) -> list[Run]:
+    """Every run of an experiment at a scale; `changes` and `length` are the user's own."""
     runs = []
     for env in scale.envs:
         for arm in experiment.arms:
+            repeat = repeat_of(starting(arm.algo, env), env)
+            own = in_timesteps(scale, repeat)
+            total = length.in_timesteps(repeat) or own.timesteps
             for seed in range(1, scale.seeds + 1):
-                settings = {"total_timesteps": scale.timesteps, **arm_settings(arm, scale, preset), "seed": seed}
-                if scale.simulator_steps:
-                    repeat = repeat_of(starting(arm.algo, env))
-                    settings |= {name: settings[name] // repeat for name in ("total_timesteps", "eval_freq")}
-                settings |= dict(changes)
+                settings = {"total_timesteps": total, **arm_settings(arm, own, preset), "seed": seed, **changes}
                 where = f"{env}__{arm.name}__{seed}".replace("/", "-").replace(" ", "_").replace(",", "")
                 folder = out / "runs" / where
                 runs.append(Run(arm, env, seed, settings | {"env_id": env, "run_dir": str(folder)}, folder))
     return runs
+
+
+def in_timesteps(scale: Scale, repeat: int) -> Scale:
+    """A scale whose counts are timesteps of a task with this action repeat."""
+    if not scale.simulator_steps:
+        return scale
+    return dataclasses.replace(scale, timesteps=scale.timesteps // repeat, eval_freq=scale.eval_freq // repeat)
 
 
 def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
@@ -115,8 +138,9 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
         **scale.settings,
     }
     if preset == "authors":
-        settings |= dict(known.authors)
-        settings |= {"gradient_steps": known.authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
+        authors = authors_of(arm.algo)
+        settings |= dict(authors)
+        settings |= {"gradient_steps": authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
         settings |= {name: value for name, value in arm.settings.items() if name != "gradient_steps"}
     else:
         settings |= dict(arm.settings)
@@ -131,9 +155,11 @@ def configured(run: Run) -> Config[Any]:
     return begun(resolved(check(with_settings(starting(run.arm.algo, run.env), run.settings))))
 
 
-def repeat_of(config: Config[Any]) -> int:
-    """Simulator steps in a timestep, where the settings say."""
-    return int(flatten_config(config).get("action_repeat", 1))
+def repeat_of(config: Config[Any], env: str) -> int:
+    """Simulator steps in a timestep of an environment that is not made yet."""
+    if env.startswith("ALE/"):
+        return AtariGame.action_repeat
+    return int(env_options(config.env, env).get("action_repeat", 1))
 
 
 def estimate(runs: Sequence[Run]) -> list[float]:
@@ -168,9 +194,10 @@ def _seconds(config: Config[Any], algo: str, peak: float) -> float:
     steps, training, run = config.run.total_timesteps, config.training, config.run
     updates = max(steps - training.learning_starts, 0) * training.gradient_steps / training.train_freq
     evaluations = steps // run.eval_freq if run.eval_freq else 0
-    evaluating = evaluations * 1000 / repeat_of(config) * run.eval_episodes * EVAL_STEP_SECONDS / 2
-    if getattr(config.env, "pixels", False):
-        seen = steps + evaluations * 1000 / repeat_of(config) * run.eval_episodes
+    evaluated = evaluations * 1000 / repeat_of(config, run.env_id) * run.eval_episodes
+    evaluating = evaluated * EVAL_STEP_SECONDS / 2
+    if from_pixels(config):
+        seen = steps + evaluated
         evaluating += seen * PICTURE_SECONDS
     return COMPILE_SECONDS + updates * flops / (OF_PEAK * peak) + steps * STEP_SECONDS + evaluating
 
@@ -201,7 +228,6 @@ def agent_of(run: Run) -> Agent:
     """The agent of a run: where it was stopped, or new."""
     if run.begun:
         return resume_run(run.folder)
-    shutil.rmtree(run.folder, ignore_errors=True)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
     return AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
 
@@ -209,16 +235,9 @@ def agent_of(run: Run) -> Agent:
 def results(runs: Sequence[Run], unfinished: bool = False) -> list[dict[str, Any]]:
     """One row an evaluation of every finished run, or also of those that are not."""
     return [
-        {
-            "env": run.env,
-            "arm": run.arm.name,
-            "seed": run.seed,
-            "env_steps": row["timesteps"] * repeat_of(config),
-            **row,
-        }
+        {"env": run.env, "arm": run.arm.name, "seed": run.seed, **row}
         for run in runs
         if run.done or unfinished
-        for config in [configured(run)]
         for row in RunFolder(run.folder).read_eval()
     ]
 
@@ -229,20 +248,25 @@ def reproduce_experiment(
     seeds: int | None,
     envs: Sequence[str],
     preset: str,
+    length: Length,
     changes: Mapping[str, Any],
     out: Path,
     dry_run: bool,
 ) -> None:
     """Show the list and the estimate, run, and write the outcome."""
     experiment, scale = choose(name, scale_name, seeds, envs)
-    runs = expand(experiment, scale, out, preset, changes)
+    if "renderer" in changes and not any(from_pixels(algorithm(arm.algo).defaults) for arm in experiment.arms):
+        raise SunriseError(f"{name} is not from pixels: it takes no --renderer.")
+    runs = expand(experiment, scale, out, preset, changes, length)
     seconds = estimate(runs)
-    table = Table("arm", "environment", "seed", "timesteps", "members", "minutes", title=f"{name}: {experiment.title}")
+    columns = "arm", "environment", "seed", "timesteps", "simulator steps", "members", "minutes"
+    table = Table(*columns, title=f"{name}: {experiment.title}")
     for run, time in zip(runs, seconds, strict=True):
         config = configured(run)
         members, steps = config.ensemble.ensemble_size, config.run.total_timesteps
         cost = "done" if run.done else f"{time / 60:.1f}"
-        table.add_row(run.arm.name, run.env, str(run.seed), f"{steps:,}", str(members), cost)
+        simulated = f"{steps * repeat_of(config, run.env):,}"
+        table.add_row(run.arm.name, run.env, str(run.seed), f"{steps:,}", simulated, str(members), cost)
     screen = Console(highlight=False)
     screen.print(table)
     screen.print(f"{len(runs)} runs, about {_hours(sum(seconds))} on this machine (an estimate).")
@@ -263,10 +287,10 @@ def protocol(
     run = configured(runs[0]).run
     steps = f"{int(max(row['timesteps'] for row in rows)):,} timesteps"
     if scale.simulator_steps:
-        most = {repeat_of(configured(run)): 0 for run in runs}
+        most: dict[int, int] = {}
         for row in rows:
             repeat = round(row["env_steps"] / row["timesteps"])
-            most[repeat] = max(most[repeat], int(row["timesteps"]))
+            most[repeat] = max(most.get(repeat, 0), int(row["timesteps"]))
         counts = (f"{count:,} timesteps where an action lasts {repeat}" for repeat, count in sorted(most.items()))
         steps = f"{int(max(row['env_steps'] for row in rows)):,} simulator steps ({', '.join(counts)})"
     plural = "s" * (scale.seeds > 1)
@@ -281,7 +305,7 @@ def protocol(
     if name == "quick":
         text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
     first = configured(runs[0])
-    if getattr(first.env, "pixels", False):
+    if from_pixels(first):
         size, crop = first.env.render_size, first.learner.crop_size
         members = max(configured(run).ensemble.ensemble_size for run in runs)
         text += (

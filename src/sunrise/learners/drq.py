@@ -6,8 +6,9 @@ from sunrise.learners.pixel_sac import PixelNumbers, PixelSettings, pixel_sac
 from sunrise.pixels import PictureShape, shift
 from sunrise.types import Learner
 
-DRQ_PIXEL = PixelSettings(alpha_learning_rate=1e-3, alpha_beta=0.9, encoder_tau=0.01)
-"""Where DrQ differs from RAD: the entropy weight is stepped like the rest, and one τ holds for everything."""
+DRQ_PIXEL = PixelSettings(alpha_learning_rate=1e-3, alpha_beta=0.9, encoder_tau=0.01, kernel_init="orthogonal")
+"""Where DrQ differs from RAD: the entropy weight is stepped like the rest, one τ holds for everything, and the first
+kernels are orthogonal as a whole."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """From stacked frames to features: convolutions, then a layer to a few numbers that are normalised (SAC-AE, RAD)."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -14,6 +15,7 @@ from sunrise.pixels import PictureShape
 
 KERNEL, FIRST_STRIDE = 3, 2
 RELU_GAIN = 2**0.5
+KernelInit = Literal["delta", "orthogonal"]
 LAYER_NORM_EPS = 1e-5
 BLOCK = 64
 """Columns that are made orthogonal to each other before the next ones."""
@@ -109,11 +111,19 @@ def orthonormal(normal: Float[Array, "rows columns"]) -> Float[Array, "rows colu
     return found
 
 
-def convolutions(matrices: Sequence[Float[Array, "_ O"]]) -> Convolutions:
-    """Delta-orthogonal kernels (Xiao et al., 2018): an orthogonal matrix in the middle, with ReLU's gain, and zeros."""
+def kernel_rows(channels: int, init: KernelInit) -> int:
+    """Rows of the orthogonal matrix from which a kernel of so many channels is made."""
+    return channels if init == "delta" else KERNEL * KERNEL * channels
+
+
+def convolutions(matrices: Sequence[Float[Array, "_ O"]], init: KernelInit) -> Convolutions:
+    """Kernels with ReLU's gain: whole orthogonal ones, or such a matrix in the middle and zeros (Xiao et al., 2018)."""
     middle = KERNEL // 2
     kernels = [
-        jnp.zeros((KERNEL, KERNEL, *matrix.shape)).at[middle, middle].set(RELU_GAIN * matrix) for matrix in matrices
+        RELU_GAIN * matrix.reshape(KERNEL, KERNEL, -1, matrix.shape[1])
+        if init == "orthogonal"
+        else jnp.zeros((KERNEL, KERNEL, *matrix.shape)).at[middle, middle].set(RELU_GAIN * matrix)
+        for matrix in matrices
     ]
     return Convolutions(tuple(kernels), tuple(jnp.zeros(matrix.shape[1]) for matrix in matrices))
 

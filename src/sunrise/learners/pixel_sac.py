@@ -21,10 +21,12 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 from sunrise.learners.critics import CRITICS, Normaliser, masked_mean, q_values
 from sunrise.learners.encoder import (
     Convolutions,
+    KernelInit,
     Projection,
     as_input,
     convolutions,
     feature_count,
+    kernel_rows,
     orthogonal_matrices,
     projection,
     unbiased_mlp,
@@ -69,6 +71,8 @@ class PixelSettings:
     """Convolutions."""
     feature_dim: int = 50
     """Numbers that the encoder makes of a picture."""
+    kernel_init: KernelInit = "delta"
+    """First kernels: an orthogonal matrix amid zeros (RAD, CURL), or orthogonal as a whole (DrQ)."""
     loss_normaliser: Normaliser = "rows"
     """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
 
@@ -160,13 +164,15 @@ def pixel_sac(
     def init(key: PRNGKeyArray) -> PixelState:
         channels = (seen.stack * seen.colours, *[settings.filters] * settings.conv_layers)
         head, policy = (latent + action_dim, *arch, 1), (latent, *arch, 2 * action_dim)
-        layers = [*pairwise(channels), *[(features, latent)] * 2, *[*pairwise(head)] * CRITICS, *pairwise(policy)]
+        kernels = [(kernel_rows(i, settings.kernel_init), o) for i, o in pairwise(channels)]
+        layers = [*kernels, *[(features, latent)] * 2, *[*pairwise(head)] * CRITICS, *pairwise(policy)]
         matrices = iter(orthogonal_matrices(key, layers))
 
         def take(sizes: Sequence[int]) -> list[Array]:
             return [next(matrices) for _ in pairwise(sizes)]
 
-        convolved, eye, actors_eye = convolutions(take(channels)), *(projection(next(matrices)) for _ in range(2))
+        convolved = convolutions(take(channels), settings.kernel_init)
+        eye, actors_eye = (projection(next(matrices)) for _ in range(2))
         heads = [unbiased_mlp(take(head)) for _ in range(CRITICS)]
         critic = Critic(Encoder(convolved, eye), jax.tree.map(lambda *k: jnp.stack(k), *heads))
         actor = Actor(actors_eye, unbiased_mlp(take(policy)))

@@ -44,7 +44,7 @@ class NoisyLinear(eqx.Module):
 Layer: TypeAlias = Linear | NoisyLinear
 
 
-class Convolutions(eqx.Module):
+class TiledConvolutions(eqx.Module):
     """5 x 5 convolutions of stride 5 without padding. They do not overlap, so a picture is cut once into the tiles of
     the first layer, grouped by the tile of the next layer they fall into; then each layer is one matrix product.
 
@@ -75,7 +75,7 @@ class Dense(eqx.Module):
 class RainbowNetwork(eqx.Module):
     """A trunk and one or two streams: the advantage of each action, and the value of the state if it is dueling."""
 
-    trunk: Convolutions | Dense
+    trunk: TiledConvolutions | Dense
     advantage: tuple[Layer, ...]
     value: tuple[Layer, ...]
     """Empty where the advantage stream alone is the answer."""
@@ -198,14 +198,14 @@ def rainbow_network(
     n_actions, atoms = outputs
     k_trunk, k_advantage, k_value = jax.random.split(key, 3)
     frames = frames_shape(space)
-    trunk: Convolutions | Dense
+    trunk: TiledConvolutions | Dense
     if frames is None:
         trunk = Dense(linear(k_trunk, gym.spaces.flatdim(space), hidden[0]))
         features = hidden[0]
     else:
         pairs = list(pairwise((frames[0], *CHANNELS)))
         keys = jax.random.split(k_trunk, len(pairs))
-        trunk = Convolutions(tuple(linear(k, STRIDE**2 * i, o) for k, (i, o) in zip(keys, pairs, strict=True)))
+        trunk = TiledConvolutions(tuple(linear(k, STRIDE**2 * i, o) for k, (i, o) in zip(keys, pairs, strict=True)))
         shrink = STRIDE ** len(CHANNELS)
         features = (frames[1] // shrink) * (frames[2] // shrink) * CHANNELS[-1]
     noisy, std = noisy_std is not None, 0.0 if noisy_std is None else noisy_std

@@ -234,7 +234,8 @@ class RunFolder:
         if not path.exists():
             return []
         with path.open() as file:
-            return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
+        return [{name: int(text) if text.isdigit() else float(text) for name, text in row.items()} for row in rows]
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl."""

@@ -3,6 +3,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 PEERS  := .venv-peers
 PYTHON ?= python3
+JOBS   ?= 2
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 
 .PHONY: help demo test check soak bench lock clean
@@ -35,7 +36,7 @@ test: $(VENV)/dev.stamp   ## format, lint, types and every test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(PY) -m pytest
+	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 check: test               ## the same as test: what CI runs
 

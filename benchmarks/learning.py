@@ -21,7 +21,8 @@ from sunrise.experiments.paper import (
     Scale,
     under,
 )
-from sunrise.experiments.plan import execute, expand, protocol, results
+from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.runs import expand
 
 HERE = Path(__file__).parent
 UNTUNED = "our default settings (T = 20, β = 1, λ = 1, not tuned)"

@@ -10,7 +10,8 @@ from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.experiments.outcome import scores_at, write_outcome
 from sunrise.experiments.paper import DMC, EXPERIMENTS, published_score
-from sunrise.experiments.plan import Run, choose, configured, execute, expand, protocol, results
+from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.runs import Run, choose, configured, expand
 from sunrise.settings import Length, flatten_config
 
 

@@ -27,7 +27,8 @@ from sunrise.experiments.paper import (
     published,
     published_score,
 )
-from sunrise.experiments.plan import agent_of, choose, configured, execute, expand, protocol, results
+from sunrise.experiments.plan import agent_of, execute, protocol, results
+from sunrise.experiments.runs import choose, configured, expand
 from sunrise.experiments.toy import fit_cubic
 from sunrise.settings import flatten_config
 from tests.toys import Counter

@@ -18,8 +18,9 @@ from safetensors.numpy import save_file
 
 from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
-from sunrise.checkpoint import Checkpoints, DamagedError, Manifest, Snapshot, Span, Sum
+from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.cli import main
+from sunrise.manifest import DamagedError, Manifest, Span, Sum
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 1000, "seed": 3}
 

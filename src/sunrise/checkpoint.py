@@ -8,10 +8,8 @@ manifest has the size and the checksum of every file it needs, segments of repla
 and never looks outside the folder.
 """
 
-import hashlib
 import json
 import logging
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -22,26 +20,12 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from sunrise.errors import SunriseError
+from sunrise.manifest import DamagedError, Manifest, Segment, Span, Sum, check, sum_of
 from sunrise.tensors import as_metadata, sync, write_atomically
 
-FORMAT = "sunrise-checkpoint-1"
 AGENTS, STATE, FACTS, MANIFEST = "agents.safetensors", "state.safetensors", "state.json", "manifest.json"
-NAME = re.compile(r"[0-9a-z][0-9a-z.-]*")
-"""A file's name in a manifest: never a path."""
 LARGEST_MANIFEST = 64 * 2**20
 log = logging.getLogger("sunrise")
-
-
-class DamagedError(SunriseError):
-    """A checkpoint that is not what its manifest says."""
-
-
-class Span(NamedTuple):
-    """Rows of a ring, counted from the first ever written."""
-
-    start: int
-    stop: int
 
 
 class Snapshot(NamedTuple):
@@ -64,64 +48,6 @@ class Snapshot(NamedTuple):
     @property
     def nbytes(self) -> int:
         return sum(a.nbytes for group in (self.agents, self.arrays, self.rows) for a in group.values())
-
-
-class Sum(NamedTuple):
-    """What a file must be."""
-
-    size: int
-    sha256: str
-
-
-class Segment(NamedTuple):
-    """A file of replay, and the rows of each ring it holds."""
-
-    file: str
-    sum: Sum
-    spans: dict[str, Span]
-
-
-class Manifest(NamedTuple):
-    """What belongs to a checkpoint."""
-
-    timesteps: int
-    files: dict[str, Sum]
-    segments: list[Segment]
-
-    def encode(self) -> bytes:
-        body = json.dumps({"format": FORMAT, **self._asdict()}, sort_keys=True)
-        return json.dumps({"sha256": hashlib.sha256(body.encode()).hexdigest(), "body": body}).encode()
-
-    @staticmethod
-    def decode(content: bytes) -> "Manifest":
-        """A manifest from its bytes; one that is not exactly what was written is refused."""
-        try:
-            outer = json.loads(content)
-            if hashlib.sha256(outer["body"].encode()).hexdigest() != outer["sha256"]:
-                raise DamagedError("its manifest is damaged")
-            body = json.loads(outer["body"])
-            if body["format"] != FORMAT:
-                raise DamagedError(f"its format is {body['format']!r}, not {FORMAT!r}")
-            files = {name: Sum(*map_sum(entry)) for name, entry in body["files"].items()}
-            segments = [
-                Segment(file, Sum(*map_sum(entry)), {ring: Span(*map(int, span)) for ring, span in spans.items()})
-                for file, entry, spans in body["segments"]
-            ]
-            timesteps = int(body["timesteps"])
-        except DamagedError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise DamagedError("its manifest is damaged") from None
-        for name in (*files, *(segment.file for segment in segments)):
-            if not NAME.fullmatch(name):
-                raise DamagedError(f"its manifest names {name!r}, which is no file of a checkpoint")
-        return Manifest(timesteps, files, segments)
-
-
-def map_sum(entry: Any) -> tuple[int, str]:
-    """A size and a checksum, of the right kinds."""
-    size, digest = entry
-    return int(size), str(digest)
 
 
 class Checkpoint(NamedTuple):
@@ -154,26 +80,6 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         return dict(load_file(path))
     except (SafetensorError, OSError, ValueError) as error:
         raise DamagedError(f"{path.name} cannot be read: {error}") from None
-
-
-def sum_of(path: Path) -> Sum:
-    """Size and checksum of a file."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Sum(os.fstat(file.fileno()).st_size, digest)
-
-
-def check(path: Path, wanted: Sum) -> None:
-    """Refuse a file that is not what it must be; its size is looked at before anything is read."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            raise DamagedError(f"{path.name} is missing")
-        if path.stat().st_size != wanted.size:
-            raise DamagedError(f"{path.name} has {path.stat().st_size:,} bytes instead of {wanted.size:,}")
-        if sum_of(path) != wanted:
-            raise DamagedError(f"{path.name} does not have its checksum")
-    except OSError as error:
-        raise DamagedError(f"{path.name} cannot be read: {error.strerror}") from None
 
 
 class Checkpoints:

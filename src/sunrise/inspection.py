@@ -7,7 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from sunrise.checkpoint import MANIFEST, Checkpoint, Checkpoints, DamagedError
+from sunrise.checkpoint import MANIFEST, Checkpoint, Checkpoints
+from sunrise.manifest import DamagedError
 from sunrise.record import RunFolder
 from sunrise.tensors import read_about
 

@@ -1,8 +1,6 @@
 """Settings: four groups of fields with unique names, so that a setting is one keyword in Python and one flag."""
 
 import dataclasses
-import math
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -151,70 +149,6 @@ class Config(Generic[L]):
     run: RunSettings = dataclasses.field(default_factory=RunSettings)
 
 
-Bound = tuple[float, float]
-POSITIVE: Bound = (1, math.inf)
-NOT_NEGATIVE: Bound = (0, math.inf)
-BOUNDS: dict[str, Bound] = {
-    "ensemble_size": POSITIVE,
-    "bootstrap_prob": (0, 1),
-    "weight_temperature": NOT_NEGATIVE,
-    "ucb_lambda": NOT_NEGATIVE,
-    "buffer_size": POSITIVE,
-    "learning_starts": NOT_NEGATIVE,
-    "batch_size": POSITIVE,
-    "gamma": (0, 1),
-    "train_freq": POSITIVE,
-    "reward_noise": NOT_NEGATIVE,
-    "n_step": POSITIVE,
-    "priority_exponent": (0, 1),
-    "importance_start": (0, 1),
-    "importance_horizon": NOT_NEGATIVE,
-    "eval_epsilon": (0, 1),
-    "epsilon": (0, 1),
-    "sticky_actions": (0, 1),
-    "camera": NOT_NEGATIVE,
-    "render_size": POSITIVE,
-    "action_repeat": POSITIVE,
-    "frame_stack": POSITIVE,
-    "anti_aliasing": NOT_NEGATIVE,
-    "shadow_size": NOT_NEGATIVE,
-    "alpha_learning_rate": NOT_NEGATIVE,
-    "alpha_beta": (0, 0.999999),
-    "encoder_tau": (0, 1),
-    "filters": POSITIVE,
-    "conv_layers": POSITIVE,
-    "feature_dim": POSITIVE,
-    "crop_size": POSITIVE,
-    "translate_size": POSITIVE,
-    "shift_pad": NOT_NEGATIVE,
-    "views": POSITIVE,
-    "target_views": POSITIVE,
-    "n_atoms": (2, math.inf),
-    "noisy_std": NOT_NEGATIVE,
-    "adam_eps": NOT_NEGATIVE,
-    "target_update_interval": POSITIVE,
-    "max_grad_norm": NOT_NEGATIVE,
-    "action_noise": NOT_NEGATIVE,
-    "target_policy_noise": NOT_NEGATIVE,
-    "target_noise_clip": NOT_NEGATIVE,
-    "policy_delay": POSITIVE,
-    "discor_temperature": (1e-6, math.inf),
-    "gradient_steps": (-1, math.inf),
-    "learning_rate": NOT_NEGATIVE,
-    "tau": (0, 1),
-    "total_timesteps": POSITIVE,
-    "seed": (0, 2**32 - 1),
-    "num_envs": POSITIVE,
-    "eval_freq": NOT_NEGATIVE,
-    "eval_episodes": POSITIVE,
-    "eval_steps": NOT_NEGATIVE,
-    "log_freq": POSITIVE,
-    "save_freq": NOT_NEGATIVE,
-    "keep": POSITIVE,
-    "max_env_restarts": NOT_NEGATIVE,
-}
-
-
 def flatten_config(config: Any) -> dict[str, Any]:
     """Every setting by its own name, whatever group it is in."""
     flat: dict[str, Any] = {}
@@ -256,24 +190,6 @@ def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     return changed
 
 
-def check_kinds(group: Any) -> None:
-    """Refuse a value of the wrong kind, or a choice that there is not."""
-    for name, kind in typing.get_type_hints(type(group)).items():
-        value = getattr(group, name)
-        if dataclasses.is_dataclass(value):
-            check_kinds(value)
-        if typing.get_origin(kind) is Literal:
-            choices = typing.get_args(kind)
-            if value not in choices:
-                known = ", ".join(map(str, choices))
-                raise SunriseError(
-                    f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}"
-                )
-        wanted = {int: int, float: int | float, str: str, bool: bool}.get(kind)
-        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool) != (kind is bool)):
-            raise SunriseError(f"{name} is {value!r}, but must be of type {kind.__name__}.")
-
-
 def resolved(config: Config[L]) -> Config[L]:
     """`config` with what is `auto` decided, once and for all."""
     decided: dict[str, Any] = {"weighting": resolve_weighting(config.ensemble)}
@@ -309,22 +225,3 @@ def begun(config: Config[L]) -> Config[L]:
         return config
     horizon = config.training.importance_horizon or config.run.total_timesteps
     return with_settings(config, {"importance_horizon": horizon})
-
-
-def check(config: Config[L]) -> Config[L]:
-    """`config` itself if every setting makes sense; otherwise an error that names the one that does not."""
-    check_kinds(config)
-    settings = flatten_config(config)
-    for name, value in settings.items():
-        low, high = BOUNDS.get(name, (-math.inf, math.inf))
-        if isinstance(value, int | float) and not (math.isfinite(value) and low <= value <= high):
-            wanted = f"between {low:g} and {high:g}" if high < math.inf else f"at least {low:g}"
-            raise SunriseError(f"{name} is {value}, but must be {wanted}.")
-    if config.training.gradient_steps == 0:
-        raise SunriseError("gradient_steps is 0, but must be at least 1, or -1 for as many as transitions.")
-    if config.ensemble.bootstrap_prob == 0:
-        raise SunriseError("bootstrap_prob is 0, but must be above 0: no member would see a transition.")
-    widths = settings.get("net_arch", (1,))
-    if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
-        raise SunriseError(f"net_arch is {widths}, but must be one or more layers of at least 1 unit.")
-    return config

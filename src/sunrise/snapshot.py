@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from sunrise.checkpoint import Checkpoint, DamagedError, Snapshot, Span
+from sunrise.checkpoint import Checkpoint, Snapshot
 from sunrise.evaluate import Evaluation
+from sunrise.manifest import DamagedError, Span
 from sunrise.replay.rings import Ring
 from sunrise.tensors import load_tree, named_leaves
 from sunrise.train import Trainer

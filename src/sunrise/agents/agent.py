@@ -24,11 +24,12 @@ from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import begun, check, env_options, flatten_config, with_settings
+from sunrise.settings import begun, env_options, flatten_config, with_settings
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
 from sunrise.train import Trainer
 from sunrise.types import Episode, Observation, State, rows
+from sunrise.validation import check
 
 NO_SECOND_ENV = "a second environment is needed and cannot be made from this one; give `eval_env`, or an id as `env`."
 log = logging.getLogger("sunrise")

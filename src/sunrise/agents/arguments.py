@@ -10,7 +10,8 @@ import numpy as np
 from sunrise.agents.environments import Given
 from sunrise.algorithms import algorithm, starting
 from sunrise.errors import SunriseError
-from sunrise.settings import OPTIONS_FOR, Config, check, env_options, flatten_config, resolved, with_settings
+from sunrise.settings import OPTIONS_FOR, Config, env_options, flatten_config, resolved, with_settings
+from sunrise.validation import check
 
 Schedule = Callable[[float], float]
 """The learning rate from what remains of the training, which goes from 1 to 0."""

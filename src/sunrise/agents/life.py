@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sunrise.checkpoint import Checkpoint, Checkpoints, Snapshot, Span
+from sunrise.checkpoint import Checkpoint, Checkpoints, Snapshot
 from sunrise.errors import NonFiniteError, SunriseError
+from sunrise.manifest import Span
 from sunrise.record import RunFolder, Status, machine, to_json, versions
 from sunrise.snapshot import put, take
 from sunrise.tensors import save_tree, write_atomically

@@ -11,7 +11,8 @@ from sunrise.envs.atari import AtariGame
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.record import RunFolder
-from sunrise.settings import Config, Length, begun, check, env_options, flatten_config, resolved, with_settings
+from sunrise.settings import Config, Length, begun, env_options, flatten_config, resolved, with_settings
+from sunrise.validation import check
 
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}

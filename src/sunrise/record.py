@@ -26,7 +26,7 @@ from sunrise.evaluate import Evaluation
 from sunrise.tensors import sync, write_atomically
 
 Status = Literal["running", "stopped", "finished", "failed"]
-EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes", "env_steps")
+EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
 LOGS = ("metrics.jsonl", "eval.csv")
 log = logging.getLogger("sunrise")
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
@@ -197,13 +197,14 @@ class RunFolder:
         path = self.path / "eval.csv"
         new = not path.exists()
         returns = result.returns or [math.nan]
-        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns), env_steps)
+        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
         with path.open("a", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             if new:
                 writer.writerow(EVAL_FIELDS)
             writer.writerow(row)
-        self.scalars({f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}, timesteps)
+        scalars = {f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}
+        self.scalars({**scalars, "eval/env_steps": env_steps}, timesteps)
 
     def scalars(self, row: Mapping[str, Any], step: int) -> None:
         if self._scalars is None:

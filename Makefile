@@ -36,7 +36,7 @@ test: $(VENV)/dev.stamp   ## format, lint, types and every test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(PY) -m pytest -n $(JOBS) --dist loadfile
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 check: test               ## the same as test: what CI runs
 

@@ -10,6 +10,14 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1]
 CHECKED = ["ensemble", "networks", "learners", "replay", "collect", "evaluate", "types", "convolution", "pixels"]
 install_import_hook([f"sunrise.{module}" for module in CHECKED], "beartype.beartype")
 
+import pytest  # noqa: E402
+
 from sunrise.compilation import use_cache  # noqa: E402
 
 use_cache()
+LONGEST = ("test_kills.py", "test_learning.py", "test_experiments.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no process is left with one of them when the others are done."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))

@@ -1,7 +1,6 @@
 """It learns: real tasks, solved."""
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 from sunrise import SAC, Rainbow
@@ -25,8 +24,9 @@ def test_five_sac_agents_solve_pendulum_within_8000_steps(seed: int) -> None:
     assert model.evaluate(10).mean >= -250
 
 
-def cartpole(seed: int, members: int) -> list[float]:
-    """The last three evaluations of an agent on CartPole-v1."""
+@pytest.mark.slow
+@pytest.mark.parametrize("members", [1, 5])
+def test_rainbow_alone_and_with_sunrise_balances_the_pole_within_20000_steps(members: int) -> None:
     model = Rainbow(
         "MlpPolicy",
         "CartPole-v1",
@@ -41,19 +41,14 @@ def cartpole(seed: int, members: int) -> list[float]:
         target_update_interval=500,
         buffer_size=20_000,
         eval_freq=0,
-        seed=seed,
+        seed=1,
     )
-    returns: list[float] = []
-    for timesteps in (12_000, 2_000, 2_000):
-        model.learn(timesteps, progress_bar=False, reset_num_timesteps=not returns)
+    assert model.evaluate(10).mean < 100
+    returns = [0.0]
+    while returns[-1] < 450 and model.num_timesteps < 20_000:
+        model.learn(4000, progress_bar=False, reset_num_timesteps=False)
         returns.append(model.evaluate(10).mean)
-    return returns
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("members", [1, 5])
-def test_rainbow_alone_and_with_sunrise_balances_the_pole_within_20000_steps(members: int) -> None:
-    assert np.mean(cartpole(1, members)) >= 400
+    assert returns[-1] >= 450, returns  # of at most 500
 
 
 @pytest.mark.slow

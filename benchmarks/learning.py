@@ -28,13 +28,23 @@ HERE = Path(__file__).parent
 UNTUNED = "our default settings (T = 20, β = 1, λ = 1, not tuned)"
 HOPPER_SCALE = Scale((HOPPER,), timesteps=20_000, seeds=3, eval_freq=2_000, eval_episodes=5)
 FREEWAY_SCALE = Scale(("ALE/Freeway-v5",), timesteps=30_000, seeds=1, eval_freq=5_000, eval_episodes=5)
+SMALL_PICTURES = {"render_size": 48, "crop_size": 40, "filters": 16, "net_arch": (256, 256)}
 PIXELS_SCALE = Scale(
+    ("dmc/cartpole-swingup",),
+    timesteps=72_000,
+    seeds=1,
+    eval_freq=4_000,
+    eval_episodes=5,
+    settings={**SMALL_PICTURES, "batch_size": 64, "buffer_size": 10_000, "learning_starts": 250},
+    simulator_steps=True,
+)
+PIXELS128_SCALE = Scale(
     ("dmc/cartpole-swingup",),
     timesteps=100_000,
     seeds=1,
     eval_freq=5_000,
     eval_episodes=5,
-    settings={"render_size": 48, "crop_size": 40, "filters": 16, "net_arch": (256, 256), "batch_size": 128},
+    settings={**SMALL_PICTURES, "batch_size": 128},
     simulator_steps=True,
 )
 EXPERIMENTS = {
@@ -66,7 +76,17 @@ EXPERIMENTS = {
             PIXELS_SCALE,
             PIXELS_SCALE,
             note="A size that two cores can carry: 48 x 48 pictures cropped to 40, 16 filters, heads of 256 units, "
-            "batches of 128; all else is RAD's. One seed: it shows that it learns, and compares with nothing.",
+            "batches of 64, the first update after 250 timesteps, a buffer of 10,000, 72,000 of the paper's 100,000 "
+            "simulator steps. It shows that it learns, and compares with nothing.",
+        ),
+        Experiment(
+            "pixels128",
+            "SUNRISE on RAD with two members on cartpole-swingup, T = 10, β = 1, λ = 1, not tuned",
+            (under(SUNRISE_RAD, ensemble_size=2),),
+            PIXELS128_SCALE,
+            PIXELS128_SCALE,
+            note="The same small pictures and networks with batches of 128; all else is RAD's. Stopped by time before "
+            "its 100,000 simulator steps.",
         ),
     )
 }

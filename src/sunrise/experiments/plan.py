@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from sunrise.agents import AGENTS, Agent, resume_run
 from sunrise.algorithms import algorithm
@@ -80,7 +80,7 @@ def reproduce_experiment(
     runs = expand(experiment, scale, out, preset, changes, length)
     seconds = estimate(runs)
     columns = "arm", "environment", "seed", "timesteps", "simulator steps", "members", "minutes"
-    table = Table(*columns, title=f"{name}: {experiment.title}")
+    table = Table(*(Column(column, overflow="fold") for column in columns), title=f"{name}: {experiment.title}")
     for run, time in zip(runs, seconds, strict=True):
         config = configured(run)
         members, steps = config.ensemble.ensemble_size, config.run.total_timesteps

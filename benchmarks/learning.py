@@ -5,6 +5,7 @@ figure.png to benchmarks/results/NAME/; with `--draw` it only writes, also of ru
 themselves stay in reproduce/NAME/.
 """
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -38,14 +39,8 @@ PIXELS_SCALE = Scale(
     settings={**SMALL_PICTURES, "batch_size": 64, "buffer_size": 10_000, "learning_starts": 250},
     simulator_steps=True,
 )
-PIXELS128_SCALE = Scale(
-    ("dmc/cartpole-swingup",),
-    timesteps=100_000,
-    seeds=1,
-    eval_freq=5_000,
-    eval_episodes=5,
-    settings={**SMALL_PICTURES, "batch_size": 128},
-    simulator_steps=True,
+PIXELS128_SCALE = dataclasses.replace(
+    PIXELS_SCALE, timesteps=100_000, eval_freq=5_000, settings={**SMALL_PICTURES, "batch_size": 128}
 )
 EXPERIMENTS = {
     experiment.name: experiment

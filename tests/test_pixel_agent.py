@@ -205,6 +205,8 @@ def test_it_trains_on_real_pictures_and_the_run_knows_how_they_were_made(
     main(["inspect", str(run), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert (found["timesteps"], found["env_steps"], found["renderer"]) == (30, 240, drawn)
+    main(["resume", str(run), "--total-env-steps", "240"])
+    assert "is finished: 30 timesteps (240 simulator steps)" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_run_of_pictures_can_be_looked_at_with_another_renderer_and_says_so(
@@ -262,7 +264,7 @@ def test_an_option_that_would_have_no_effect_is_refused() -> None:
     ("flags", "sentence"),
     [
         ("--total-env-steps 7", "total_env_steps is 7, but must be at least 8"),
-        ("--total-env-steps 80 --total-timesteps 9", "total_timesteps and total_env_steps are both given"),
+        ("--total-env-steps 80 --total-timesteps 200000", "total_timesteps and total_env_steps are both given"),
         ("--preset authors", "the authors published no code for rad"),
     ],
 )

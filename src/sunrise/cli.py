@@ -19,7 +19,7 @@ def train(arguments: Sequence[str]) -> None:
     from sunrise.agents import AGENTS
     from sunrise.algorithms import ALGORITHMS, starting
     from sunrise.console import counted, say
-    from sunrise.settings import Config, Length, flatten_config, from_pixels
+    from sunrise.settings import Config, Length, env_options, flatten_config
 
     name = _word(arguments, AGENTS, "sunrise train", "algorithm")
     known = ALGORITHMS[name]
@@ -29,10 +29,10 @@ def train(arguments: Sequence[str]) -> None:
     defaults = starting(name, start.env_id, start.preset)
     learner = type(known.defaults.learner)
 
-    def parse(preset: Preset, simulated: Simulated, config: Config[learner]) -> tuple[Simulated, Config[Any]]:  # type: ignore[valid-type]
-        return simulated, config
+    def parse(preset: Preset, simulated: Simulated, config: Config[learner]) -> Config[Any]:  # type: ignore[valid-type]
+        return config
 
-    simulated, config = tyro.cli(
+    config = tyro.cli(
         tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(
             _defaulted(parse, Preset(start.preset), Simulated(), defaults)
         ),
@@ -49,10 +49,10 @@ def train(arguments: Sequence[str]) -> None:
         settings["run_dir"] = f"runs/{run_id}"
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
-    given = None if total == defaults.run.total_timesteps else total
-    total = Length(given, simulated.total_env_steps).in_timesteps(model.action_repeat) or total
+    total = Length(start.total_timesteps, start.total_env_steps).in_timesteps(model.action_repeat) or total
     members, steps = config.ensemble.ensemble_size, counted(total, total * model.action_repeat)
-    drawn = f", pictures by {model.config.env.renderer}" if from_pixels(model.config) else ""
+    seen = env_options(model.config.env, env_id)
+    drawn = f", pictures by {seen['renderer']}" if seen.get("pixels") else ""
     say(f"{name} with {members} members on {env_id}, {steps}{drawn}: {settings['run_dir']}")
     _learn(model, total, settings["run_dir"])
 
@@ -223,10 +223,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     log = logging.getLogger("sunrise")
     log.setLevel(logging.INFO)
-    handlers, log.handlers = (
-        log.handlers,
-        [logging.StreamHandler()],
-    )  # its plain text, on stderr, and once: libraries add handlers of their own
+    handlers = log.handlers
+    log.handlers = [logging.StreamHandler()]  # its plain text, on stderr, and once: libraries add handlers of their own
     log.propagate = False
     try:
         name = _word(arguments, COMMANDS, "sunrise", "command")

@@ -19,7 +19,12 @@ def say(text: str) -> None:
 
 def counted(timesteps: int, env_steps: int) -> str:
     """A number of timesteps, with the simulator's beside it where they are others."""
-    return f"{timesteps:,} timesteps" + (f" ({env_steps:,} simulator steps)" if env_steps != timesteps else "")
+    return f"{timesteps:,} timesteps{simulated(timesteps, env_steps)}"
+
+
+def simulated(timesteps: int, env_steps: int) -> str:
+    """A number of simulator steps, where they are others than timesteps."""
+    return f" ({env_steps:,} simulator steps)" if env_steps != timesteps else ""
 
 
 class ProgressLine:
@@ -34,7 +39,7 @@ class ProgressLine:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[simulated]}{task.fields[speed]:.0f} timesteps/s"),
+            TextColumn("timesteps{task.fields[simulated]}  {task.fields[speed]:.0f}/s"),
             TimeRemainingColumn(),
             TextColumn("return {task.fields[last]}  eval {task.fields[evaluation]}"),
             console=console,
@@ -61,7 +66,7 @@ class ProgressLine:
         self.progress.update(
             self.task,
             completed=trainer.timesteps,
-            simulated=f"({trainer.env_steps:,} simulator steps)  " if trainer.action_repeat > 1 else "",
+            simulated=simulated(trainer.timesteps, trainer.env_steps),
             speed=(trainer.timesteps - self.first) / max(now - self.began, 1e-9),
             last=_number(trainer.last_return),
             evaluation=_number(trainer.last_evaluation and trainer.last_evaluation.mean),

@@ -42,7 +42,7 @@ def inspect_run(path: Path) -> dict[str, Any]:
         "env_id": settings.get("env_id"),
         "ensemble_size": settings.get("ensemble_size"),
         "action_repeat": repeat,
-        "renderer": settings.get("renderer") if settings.get("pixels") else None,
+        "renderer": None if settings.get("renderer") in (None, "auto") else settings["renderer"],
         "total_timesteps": total,
         "total_env_steps": total and total * repeat,
         "status": status.get("status", "unknown"),

@@ -11,10 +11,12 @@ from sunrise.envs.renderers import RendererChoice
 
 @dataclass
 class Start:
-    """What the defaults depend on."""
+    """What is looked at before the rest: what the defaults depend on, and how long the training was asked to be."""
 
     preset: Literal["ours", "authors"] = "ours"
     env_id: str = ""
+    total_timesteps: int | None = None
+    total_env_steps: int | None = None
 
 
 @dataclass

@@ -48,7 +48,7 @@ class Subject:
         space = gym.spaces.Box(0, 255, FRAMES, np.uint8)
         self.sunrise = build(lambda numbers: rainbow(space, actions, own, numbers), EnsembleSettings(MEMBERS))
         self.numbers = jax.tree.map(
-            lambda x: jnp.asarray(x, jnp.float32), (EnsembleNumbers(20.0, 1.0), rainbow_numbers(own))
+            lambda x: jnp.asarray(x, jnp.float32), (EnsembleNumbers(20.0, 1.0, 0.99), rainbow_numbers(own))
         )
         self.key = jax.random.key(0)
         self.ensemble, self.tally = self.sunrise.init(self.key, self.numbers)

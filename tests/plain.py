@@ -1,5 +1,6 @@
 """Algorithms written from their papers, with none of our code but the containers: the tests' independent word."""
 
+import copy
 from typing import Any
 
 import jax
@@ -63,8 +64,9 @@ def follow(target: Any, source: Any) -> Any:
 class PlainSAC:
     """SAC with two critics by name."""
 
-    def __init__(self, start: Any, authors: bool = False) -> None:
+    def __init__(self, start: Any, authors: bool = False, actor_first: bool = False) -> None:
         self.actor, self.log_alpha, self.authors = start.actor, start.log_alpha, authors
+        self.actor_first = actor_first
         self.critics = [member(start.critics, k) for k in range(2)]
         self.targets = [member(start.targets, k) for k in range(2)]
         self.adams = [Adam(part, 3e-4) for part in (self.actor, *self.critics, self.log_alpha)]
@@ -88,22 +90,26 @@ class PlainSAC:
         old_log_alpha = self.log_alpha
         self.log_alpha = self.adams[3].step(self.log_alpha, alpha_gradient)
         alpha = jnp.exp(self.log_alpha if self.authors else old_log_alpha)
-        next_action, next_log_prob = self.policy(self.actor, b.next_obs, k_next)
-        values = [q_value(t, b.next_obs, next_action) for t in self.targets]
-        target = b.reward + b.discount * (jnp.minimum(*values) - alpha * next_log_prob)
-        self.errors = [jnp.abs(q_value(c, b.obs, b.action) - target) for c in self.critics]
-        for k in range(2):
-            gradient = jax.grad(
-                lambda c, k=k: (mask * weights[k] * (q_value(c, b.obs, b.action) - target) ** 2).sum() / rows
-            )(self.critics[k])
-            self.critics[k] = self.adams[1 + k].step(self.critics[k], gradient)
 
         def actor_loss(actor: MLP) -> Any:
             action, log_prob = self.policy(actor, b.obs, k_now)
             worst = jnp.minimum(*[q_value(c, b.obs, action) for c in self.critics])
             return (mask * (alpha * log_prob - worst)).sum() / rows
 
-        self.actor = self.adams[0].step(self.actor, jax.grad(actor_loss)(self.actor))
+        if self.actor_first:  # on the old critics; then the target is of the new actor and the new alpha
+            self.actor = self.adams[0].step(self.actor, jax.grad(actor_loss)(self.actor))
+        next_action, next_log_prob = self.policy(self.actor, b.next_obs, k_next)
+        values = [q_value(t, b.next_obs, next_action) for t in self.targets]
+        target_alpha = jnp.exp(self.log_alpha) if self.actor_first else alpha
+        target = b.reward + b.discount * (jnp.minimum(*values) - target_alpha * next_log_prob)
+        self.errors = [jnp.abs(q_value(c, b.obs, b.action) - target) for c in self.critics]
+        for k in range(2):
+            gradient = jax.grad(
+                lambda c, k=k: (mask * weights[k] * (q_value(c, b.obs, b.action) - target) ** 2).sum() / rows
+            )(self.critics[k])
+            self.critics[k] = self.adams[1 + k].step(self.critics[k], gradient)
+        if not self.actor_first:
+            self.actor = self.adams[0].step(self.actor, jax.grad(actor_loss)(self.actor))
         for k in range(2):
             self.targets[k] = jax.tree.map(lambda t, c: 0.995 * t + 0.005 * c, self.targets[k], self.critics[k])
 
@@ -140,7 +146,7 @@ class PlainDisCor:
     """DisCor around the plain SAC, with two error networks by name."""
 
     def __init__(self, start: Any) -> None:
-        self.sac = PlainSAC(start.inner)
+        self.sac = PlainSAC(start.inner, actor_first=True)
         self.errors = [member(start.errors, k) for k in range(2)]
         self.targets = [member(start.targets, k) for k in range(2)]
         self.adams = [Adam(net, 3e-4) for net in self.errors]
@@ -149,9 +155,14 @@ class PlainDisCor:
     def update(self, sample: Sample, step: int) -> None:
         b, mask = jax.tree.map(jnp.asarray, sample.batch), jnp.asarray(sample.mask[:, 0], float)
         key = member_key(step)
-        policy = self.sac.actor
+        stepped = copy.copy(self.sac)
+        stepped.adams = [copy.copy(adam) for adam in self.sac.adams]
+        stepped.critics, stepped.targets = list(self.sac.critics), list(self.sac.targets)
+        stepped.update(sample, step, key=key)  # its actor alone is of use: it does not depend on the weights
+        policy = stepped.actor
         next_action, _ = self.sac.policy(policy, b.next_obs, jax.random.split(key, 3)[1])
-        fresh, _ = self.sac.policy(policy, b.next_obs, jax.random.fold_in(key, 1))
+        fresh, _ = self.sac.policy(policy, b.next_obs, jax.random.fold_in(key, 2**32 - 1))
+        assert not jnp.allclose(next_action, fresh)  # two samples, not one
         weights = []
         for k in range(2):
             score = jnp.exp(-b.discount * q_value(self.targets[k], b.next_obs, next_action) / self.temperatures[k])

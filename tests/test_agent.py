@@ -242,7 +242,7 @@ def test_learning_twice_goes_on_with_what_was_learned() -> None:
 def test_every_setting_is_a_keyword_with_a_default() -> None:
     parameters = inspect.signature(SAC).parameters
     assert parameters["ensemble_size"].default == 5
-    assert parameters["weight_temperature"].default == 20.0
+    assert parameters["weight_temperature"].default == "auto"
     assert {"learning_rate", "buffer_size", "tau", "gamma", "train_freq", "ent_coef", "seed"} <= set(parameters)
     with pytest.raises(SunriseError, match=r"no setting 'ensemble_sise'. Did you mean ensemble_size"):
         make(ensemble_sise=3)

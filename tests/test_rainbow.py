@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build, resolve_temperature
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowSettings, RainbowState, adam_step, project, rainbow, rainbow_numbers
 from sunrise.learners.rainbow_network import (
@@ -72,7 +72,7 @@ def ensemble(members: int, **changes: Any) -> tuple[Sunrise, Any, Any, Any]:
     functions = build(lambda numbers: rainbow(STATES, ACTIONS, own, numbers), outer)
     numbers = jax.tree.map(
         lambda x: jnp.asarray(x, jnp.result_type(float)),
-        (EnsembleNumbers(outer.weight_temperature, outer.ucb_lambda), rainbow_numbers(own)),
+        (EnsembleNumbers(resolve_temperature(outer), outer.ucb_lambda, 0.99), rainbow_numbers(own)),
     )
     return functions, numbers, *functions.init(jax.random.key(7), numbers)
 

@@ -37,6 +37,11 @@ def paper_repeat(env_id: str) -> Mapping[str, Any]:
     return {"action_repeat": PAPER_TASKS[env_id].action_repeat} if env_id in PAPER_TASKS else {}
 
 
+def paper_repeat_and_entropy(env_id: str) -> Mapping[str, Any]:
+    """The paper's action repeat, and on every DeepMind Control task its initial temperature of 0.1 for α."""
+    return {**paper_repeat(env_id), **({"ent_coef": "auto_0.1"} if env_id.startswith("dmc/") else {})}
+
+
 def paper_task(env_id: str) -> Mapping[str, Any]:
     """All that the paper sets for a DeepMind Control task."""
     return PAPER_TASKS[env_id]._asdict() if env_id in PAPER_TASKS else {}
@@ -70,6 +75,7 @@ AUTHORS_SAC = {
     "loss_normaliser": "mask",
     "weight_action": "fresh",
     "alpha_in_target": "after",
+    "update_order": "critic",
     **AUTHORS_SCHEDULE,
     **AUTHORS_EVALUATION,
 }
@@ -94,14 +100,17 @@ DMC = DMCSettings()
 CNN_POLICIES = ("CnnPolicy",)
 PIXEL_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=256)
 DRQ_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=512)
-PIXEL_ENSEMBLE = EnsembleSettings(weight_temperature=10.0)
-"""The paper chose T from 10 and 100 on DeepMind Control."""
 NO_AUTHORS: dict[str, Any] = {}
 """The authors published no code for pictures."""
 
 ALGORITHMS: dict[str, Algorithm] = {
     "sac": Algorithm(
-        "sac", MLP_POLICIES, Config(SACSettings(), DMC), AUTHORS_SAC, to_states("SAC", sac, sac_numbers), paper_repeat
+        "sac",
+        MLP_POLICIES,
+        Config(SACSettings(), DMC),
+        AUTHORS_SAC,
+        to_states("SAC", sac, sac_numbers),
+        paper_repeat_and_entropy,
     ),
     "td3": Algorithm(
         "td3", MLP_POLICIES, Config(TD3Settings(), DMC), AUTHORS_TD3, to_states("TD3", td3, td3_numbers), paper_repeat
@@ -112,7 +121,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Config(DisCorSettings(), DMC),
         AUTHORS_SAC,
         to_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
-        paper_repeat,
+        paper_repeat_and_entropy,
     ),
     "rainbow": Algorithm(
         "rainbow",
@@ -124,7 +133,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "rad": Algorithm(
         "rad",
         CNN_POLICIES,
-        Config(RADSettings(), DMCSettings(pixels=True), PIXEL_ENSEMBLE, PIXEL_TRAINING),
+        Config(RADSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
         NO_AUTHORS,
         to_pictures("RAD", rad),
         paper_task,
@@ -132,7 +141,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "drq": Algorithm(
         "drq",
         CNN_POLICIES,
-        Config(DrQSettings(), DMCSettings(pixels=True, render_size=84), PIXEL_ENSEMBLE, DRQ_TRAINING),
+        Config(DrQSettings(), DMCSettings(pixels=True, render_size=84), training=DRQ_TRAINING),
         NO_AUTHORS,
         to_pictures("DrQ", drq),
         paper_repeat,
@@ -140,7 +149,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "curl": Algorithm(
         "curl",
         CNN_POLICIES,
-        Config(CURLSettings(), DMCSettings(pixels=True), PIXEL_ENSEMBLE, PIXEL_TRAINING),
+        Config(CURLSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
         NO_AUTHORS,
         to_pictures("CURL", curl),
         paper_task,

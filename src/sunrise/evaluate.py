@@ -1,4 +1,8 @@
-"""Evaluation: a pure function of the policy, a seed and the index of an episode. It never touches training."""
+"""Evaluation: a pure function of the policy, a seed and the index of an episode. It never touches training.
+
+Every evaluation of a run by episodes plays the same ones, so that evaluations differ by the policy alone. By steps,
+where an evaluation is often a single episode, each has episodes of its own.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -64,13 +68,13 @@ def evaluate_episodes(policy: Policy, envs: Sequence[AnyEnv], episodes: int, see
     return Evaluation(returns.tolist(), lengths.tolist())
 
 
-def evaluate_steps(policy: Policy, env: AnyEnv, steps: int, seed: int) -> Evaluation:
-    """Run for `steps` steps and keep the complete episodes: the authors' protocol."""
+def evaluate_steps(policy: Policy, env: AnyEnv, steps: int, seed: int, number: int = 0) -> Evaluation:
+    """Run for `steps` steps and keep the complete episodes: the authors' protocol. `number` names the evaluation."""
     returns: list[float] = []
     lengths: list[int] = []
     taken = 0
     while taken < steps:
-        obs, _ = env.reset(seed=episode_seed(seed, "evaluation", 0, len(returns)))
+        obs, _ = env.reset(seed=episode_seed(seed, "evaluation", number, len(returns)))
         total, length, over = 0.0, 0, False
         while not over and taken < steps:
             obs, reward, terminated, truncated, _ = env.step(policy(_stack([obs]))[0])
@@ -99,8 +103,10 @@ class Evaluator:
         self.make, self.policy, self.stray, self.run, self.epsilon = make, policy, stray, run, epsilon
         self.envs: list[AnyEnv] = []
 
-    def __call__(self, members: State, episodes: int | None = None, seed: int | None = None) -> Evaluation:
-        """The returns of `episodes`, or by the protocol of the run."""
+    def __call__(
+        self, members: State, episodes: int | None = None, seed: int | None = None, number: int = 0
+    ) -> Evaluation:
+        """The returns of `episodes`, or by the protocol of the run, whose evaluations are told apart by `number`."""
         seed = self.run.seed if seed is None else seed
         rng = generator(seed, "evaluation")
 
@@ -116,7 +122,7 @@ class Evaluator:
         try:
             self.envs += [self.make() for _ in range(wanted - len(self.envs))]
             if by_steps:
-                return evaluate_steps(policy, self.envs[0], self.run.eval_steps, seed)
+                return evaluate_steps(policy, self.envs[0], self.run.eval_steps, seed, number)
             return evaluate_episodes(policy, self.envs[:wanted], count, seed)
         except SunriseError:
             raise

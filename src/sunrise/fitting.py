@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sunrise.ensemble import EnsembleNumbers, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, Sunrise, build, resolve_temperature
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
 from sunrise.learners.discor import DisCorSettings, discor
@@ -88,8 +88,11 @@ def to_choices(
     """Rainbow: for frames or states and a finite set of actions."""
     actions = check_discrete(action_space, "Rainbow")
     check_observation_space(observation_space)
+    training = config.training
+    steps = training.learning_starts // (training.train_freq * config.run.num_envs)
+    before = training.learning_starts if training.gradient_steps < 0 else steps * training.gradient_steps
     return Parts(
-        make_learner=lambda numbers: rainbow(observation_space, actions, config.learner, numbers),
+        make_learner=lambda numbers: rainbow(observation_space, actions, config.learner, numbers, before),
         numbers=rainbow_numbers(config.learner),
         action_shape=(),
         action_dtype=np.dtype(np.int32),
@@ -139,6 +142,8 @@ def make_replay(
 
 def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
     """The compiled functions of an ensemble, and the numbers they take."""
-    own = EnsembleNumbers(config.ensemble.weight_temperature, config.ensemble.ucb_lambda)
+    own = EnsembleNumbers(
+        resolve_temperature(config.ensemble, from_pixels(config)), config.ensemble.ucb_lambda, config.training.gamma
+    )
     numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), (own, parts.numbers))
     return build(parts.make_learner, config.ensemble), numbers

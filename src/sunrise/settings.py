@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from sunrise.ensemble import EnsembleSettings, resolve_weighting
+from sunrise.ensemble import EnsembleSettings, resolve_temperature, resolve_weighting
 from sunrise.envs.renderers import RendererChoice, resolve
 from sunrise.errors import SunriseError, near
 
@@ -192,7 +192,10 @@ def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
 
 def resolved(config: Config[L]) -> Config[L]:
     """`config` with what is `auto` decided, once and for all."""
-    decided: dict[str, Any] = {"weighting": resolve_weighting(config.ensemble)}
+    decided: dict[str, Any] = {
+        "weighting": resolve_weighting(config.ensemble),
+        "weight_temperature": resolve_temperature(config.ensemble, from_pixels(config)),
+    }
     options = env_options(config.env, config.run.env_id)
     if options.get("pixels"):
         decided["renderer"] = resolve(options["renderer"])

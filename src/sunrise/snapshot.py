@@ -33,6 +33,7 @@ LOOP = (
     "log_episodes",
     "last_return",
     "evaluated_at",
+    "flat_updates",
 )
 """The trainer's counters."""
 

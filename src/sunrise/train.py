@@ -1,5 +1,6 @@
 """The loop. It receives its parts and knows no algorithm."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import jax
 import numpy as np
 
 from sunrise.collect import Collector
-from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask
+from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask, looks_at_disagreement
 from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import NonFiniteError
 from sunrise.evaluate import Evaluation
@@ -17,11 +18,16 @@ from sunrise.randomness import generator, root_key
 from sunrise.settings import Config
 from sunrise.types import Episode, Replay, Sample, State
 
+log = logging.getLogger("sunrise")
+FLAT, FLAT_UPDATES = 0.01, 10_000
+"""A weight whose 5 to 95 % range is below the first for so many updates tells no backup from another."""
+
 
 class Watchers(NamedTuple):
     """Who is told what happens in a run; each may be left out."""
 
-    evaluate: Callable[[State], Evaluation] | None = None
+    evaluate: Callable[[State, int], Evaluation] | None = None
+    """Members, and the timesteps at which they are evaluated."""
     on_metrics: Callable[[dict[str, Any]], None] | None = None
     on_evaluation: Callable[[int, int, Evaluation], None] | None = None
     """Timesteps, simulator steps, and what came out."""
@@ -70,6 +76,8 @@ class Trainer:
         self.last_evaluation: Evaluation | None = None
         self.last_return: float | None = None
         self.evaluated_at = -1
+        self.flat_updates = 0
+        """Updates since the weight last told backups apart; -1 once that has been said."""
         self._pending: Pending | None = None
         self.between_steps = True
         """Whether all parts are at the same step, so that a snapshot is one moment of the run."""
@@ -193,7 +201,7 @@ class Trainer:
         self.check_finite()
         if self.watchers.evaluate is None:
             return
-        self.last_evaluation = self.watchers.evaluate(self.ensemble.members)
+        self.last_evaluation = self.watchers.evaluate(self.ensemble.members, self.timesteps)
         self.evaluated_at = self.timesteps
         if self.watchers.on_evaluation is not None:
             self.watchers.on_evaluation(self.timesteps, self.env_steps, self.last_evaluation)
@@ -214,10 +222,26 @@ class Trainer:
         """One row of what happened since the last."""
         self.check_finite()
         row = self.row()
+        self.watch_weight(row)
         self.tally = jax.tree.map(jax.numpy.zeros_like, self.tally)
         self.chosen[:], self.finished = 0, []
         if self.watchers.on_metrics is not None:
             self.watchers.on_metrics(row)
+
+    def watch_weight(self, row: dict[str, Any]) -> None:
+        """Say once that the weight is dead: every backup counts the same, whatever the critics think of it."""
+        if self.flat_updates < 0 or "train/weight_mean" not in row or not looks_at_disagreement(self.config.ensemble):
+            return
+        flat = row["train/weight_p95"] - row["train/weight_p05"] < FLAT
+        self.flat_updates = self.flat_updates + int(self.tally.updates) if flat else 0
+        if self.flat_updates >= FLAT_UPDATES:
+            log.warning(
+                "The weight of backups is dead: for %s updates 90 %% of them were within %s of each other, at %.3f "
+                'on average, while the critics disagree by %.3g. weighting="relative" (--weighting relative) does not '
+                "depend on the scale of rewards.",
+                *(f"{self.flat_updates:,}", FLAT, row["train/weight_mean"], row["train/disagreement_mean"]),
+            )
+            self.flat_updates = -1
 
     def row(self) -> dict[str, Any]:
         """Means since the last row; what depends on the clock begins with `time/`."""

@@ -115,6 +115,8 @@ class Info(NamedTuple):
     metrics: dict[str, Float[Array, ""]]
     """Scalars to log. An update is refused if one is not finite, so a norm of the gradients or of the new parameters
     is among them."""
+    surprise: Float[Array, "K B"] | None = None
+    """|Q(s, a) − y| in units of value, where `error` is something else."""
 
 
 def unchanged(batch: Batch, key: PRNGKeyArray) -> Batch:

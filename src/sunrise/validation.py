@@ -104,6 +104,8 @@ def check(config: Config[L]) -> Config[L]:
         raise SunriseError("gradient_steps is 0, but must be at least 1, or -1 for as many as transitions.")
     if config.ensemble.bootstrap_prob == 0:
         raise SunriseError("bootstrap_prob is 0, but must be above 0: no member would see a transition.")
+    if isinstance(settings["weight_temperature"], str) and settings["weight_temperature"] != "auto":
+        raise SunriseError(f"weight_temperature is {settings['weight_temperature']!r}, but must be a number or `auto`.")
     widths = settings.get("net_arch", (1,))
     if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
         raise SunriseError(f"net_arch is {widths}, but must be one or more layers of at least 1 unit.")

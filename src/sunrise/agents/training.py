@@ -66,7 +66,8 @@ def train(
     A failure leaves the checkpoints as they are and is recorded beside them.
     """
     run, line = trainer.config.run, reporter.line
-    trainer.watchers = Watchers(evaluator, reporter.metrics, reporter.evaluation, life.save)
+    evaluate = None if evaluator is None else lambda members, at: evaluator(members, number=at)
+    trainer.watchers = Watchers(evaluate, reporter.metrics, reporter.evaluation, life.save)
     try:
         with line, interruptible() as interrupted:
             for episodes in trainer.run(until):

@@ -124,6 +124,8 @@ def quick_dmc(*envs: str) -> Scale:
 ATARI = tuple(f"ALE/{game}-v5" for game in GAMES_100K)
 RAINBOW = Arm("Rainbow", "rainbow", {"ensemble_size": 1}, "Rainbow")
 SUNRISE_RAINBOW = Arm("SUNRISE", "rainbow", {}, "SUNRISE")
+CONSTANT_RAINBOW = Arm("SUNRISE with the constant weight 0.5", "rainbow", {"weighting": "constant"})
+"""Rainbow's Adam has a large ε, so that a weight of 0.5 alone is a smaller step size: the control for it."""
 PIXEL_SAC = Arm("SAC", "rad", {"ensemble_size": 1, "augmentation": "none"})
 SUNRISE_PIXEL_SAC = Arm("SUNRISE on SAC", "rad", {"augmentation": "none"})
 RAD = Arm("RAD", "rad", {"ensemble_size": 1}, "RAD")
@@ -211,7 +213,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "table3",
             "Atari games at 100k timesteps (400k frames)",
-            (RAINBOW, SUNRISE_RAINBOW),
+            (RAINBOW, SUNRISE_RAINBOW, CONSTANT_RAINBOW),
             full(ATARI, 100_000, 3),
             quick_atari("Freeway", "Boxing", "Pong"),
             published=ATARI_TABLE,

@@ -89,7 +89,7 @@ def fit_cubic(seed: int = 0) -> Fit:
     x = rng.uniform(-RANGE, RANGE, POINTS).astype(np.float32)
     y = (x**3 + rng.normal(0, 3, POINTS)).astype(np.float32)
     functions = build(regression, EnsembleSettings(ensemble_size=MEMBERS, weighting="none"))
-    numbers = (EnsembleNumbers(jnp.asarray(0.0), jnp.asarray(0.0)), ())
+    numbers = (EnsembleNumbers(*jnp.zeros(3)), ())
     key = jax.random.key(seed)
     ensemble, tally = functions.init(key, numbers)
     rows, nothing = x[:, None] / RANGE, np.zeros((POINTS, 1), np.float32)

@@ -17,13 +17,17 @@ from sunrise.learners.sac import SACSettings
 from sunrise.networks import MLP, polyak
 from sunrise.types import Backup, Batch, Info, Learner, State
 
+FRESH = 2**32 - 1
+"""What a key is folded with for the error's own next action: no split of it reaches so far (`fold_in(key, i)` and
+`split(key, n)[i]` are the same key)."""
+
 
 @dataclass(frozen=True)
 class DisCorSettings:
     """How one DisCor agent learns: SAC's settings, and where the temperature starts."""
 
-    sac: SACSettings = field(default_factory=SACSettings)
-    """The agent inside."""
+    sac: SACSettings = field(default_factory=lambda: SACSettings(update_order="actor"))
+    """The agent inside; its actor steps first, as in DisCor's own code."""
     discor_temperature: float = 10.0
     """First temperature τ of the error weights; it then follows the mean error."""
 
@@ -63,7 +67,7 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
         trust = jax.nn.softmax(-ahead / state.temperature[:, None], axis=1) * mask.size
         inside, info = inner.learn(state.inner, batch, mask, backup, weight * trust, step, key)
 
-        fresh = inner.propose(state.inner, batch.next_obs, jax.random.fold_in(key, 1))
+        fresh = inner.propose(inside, batch.next_obs, jax.random.fold_in(key, FRESH))
         goal = info.error + batch.discount * q_values(state.targets, batch.next_obs, fresh)
 
         def error_loss(errors: MLP) -> tuple[Array, Array]:

@@ -48,7 +48,8 @@ class RainbowSettings:
     double: bool = True
     """The next action is the network's choice, valued by the target network; otherwise the latter's own choice."""
     target_update_interval: int = 2000
-    """Updates between copies of the network to the target network."""
+    """Updates between copies of the network to the target network, counted as if updates had begun with the first
+    timestep: with one update a timestep, a copy comes at every so many timesteps (the reference)."""
     max_grad_norm: float = 10.0
     """Longer gradients are scaled to this norm; 0 is no bound (the authors' code)."""
     net_arch: tuple[int, ...] = (256,)
@@ -93,7 +94,8 @@ def project(
 ) -> Float[Array, "B atoms"]:
     """The distribution of r + γ Z put back on the atoms: each mass is shared by its two neighbours (C51, alg. 1)."""
     moved = jnp.clip(reward[:, None] + discount[:, None] * atoms, atoms[0], atoms[-1])
-    place = (moved - atoms[0]) / (atoms[1] - atoms[0])  # [B, from], in units of atoms
+    # The difference of two atoms has their rounding in it: the whole range does not.
+    place = (moved - atoms[0]) / ((atoms[-1] - atoms[0]) / (atoms.size - 1))  # [B, from], in units of atoms
     share = jnp.clip(1 - jnp.abs(place[:, None] - jnp.arange(atoms.size)[:, None]), 0)  # [B, to, from]
     return jnp.einsum("btf,bf->bt", share, probability)
 
@@ -141,9 +143,16 @@ def adam_step(
 
 
 def rainbow(
-    observation_space: gym.Space[object], n_actions: int, settings: RainbowSettings, numbers: RainbowNumbers
+    observation_space: gym.Space[object],
+    n_actions: int,
+    settings: RainbowSettings,
+    numbers: RainbowNumbers,
+    updates_before: int = 0,
 ) -> Learner:
-    """Rainbow as a learner with one critic: its loss is masked and weighted."""
+    """Rainbow as a learner with one critic: its loss is masked and weighted.
+
+    `updates_before` is how many updates the timesteps before learning began would have had.
+    """
     frames_shape(observation_space)
     if not settings.net_arch:
         raise SunriseError("net_arch is empty, but each stream needs a hidden layer.")
@@ -207,17 +216,18 @@ def rainbow(
     ) -> tuple[RainbowState, Info]:
         k_online, _ = jax.random.split(key)
 
-        def critic_loss(online: RainbowNetwork) -> tuple[Array, tuple[Array, Array]]:
+        def critic_loss(online: RainbowNetwork) -> tuple[Array, tuple[Array, ...]]:
             logits = chosen(outputs(online, batch.obs, k_online), batch.action)[:, None]
             q = q_values(logits)[:, 0]
             if settings.distributional:
                 loss = error = -jnp.sum(backup.target * jax.nn.log_softmax(logits[:, 0]), axis=1)
+                surprise = jnp.abs(q - backup.target @ atoms)
             else:
-                error = jnp.abs(q - backup.target)
+                error = surprise = jnp.abs(q - backup.target)
                 loss = optax.losses.huber_loss(q, backup.target)
-            return masked_mean(weight * loss, mask), (q, error)
+            return masked_mean(weight * loss, mask), (q, error, surprise)
 
-        (value, (q, error)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
+        (value, (q, error, surprise)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
         norm = optax.tree.norm(gradient)
         bound = numbers.max_grad_norm
         scale = jnp.where(bound > 0, jnp.minimum(1, bound / norm), 1)
@@ -226,9 +236,9 @@ def rainbow(
         # for the metrics to be finite: without this XLA copies the state at the start of every update.
         online = apart(online)
         # A select, and no condition: a state that passes through one is copied on CPU.
-        due = (step + 1) % settings.target_update_interval == 0
+        due = (updates_before + step + 1) % settings.target_update_interval == 0
         target = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
         metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
-        return RainbowState(online, target, first, second), Info(error=error[None], metrics=metrics)
+        return RainbowState(online, target, first, second), Info(error[None], metrics, surprise[None])
 
     return Learner(init, propose, judge, bellman, judge_next, learn, METRICS, jnp.arange(n_actions))

@@ -42,6 +42,9 @@ class SACSettings:
     """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
     alpha_in_target: Literal["before", "after"] = "before"
     """Actor and target use α before its step, or after it (the authors' code)."""
+    update_order: Literal["critic", "actor"] = "critic"
+    """The critics step first and the actor on the stepped ones; or actor and α first, and the critics' target is
+    theirs (DisCor's own code)."""
 
 
 class SACNumbers(NamedTuple):
@@ -63,6 +66,19 @@ class SACState(NamedTuple):
     actor_opt: optax.OptState
     critic_opt: optax.OptState
     alpha_opt: optax.OptState
+
+
+class ActorStep(NamedTuple):
+    """What a step of the actor and of α gives: their next state, and what they said before it."""
+
+    actor: MLP
+    actor_opt: optax.OptState
+    log_alpha: Float[Array, ""]
+    alpha_opt: optax.OptState
+    loss: Float[Array, ""]
+    alpha: Float[Array, ""]
+    """The entropy weight that the loss used."""
+    log_prob: Float[Array, "B"]
 
 
 def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
@@ -149,13 +165,33 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         _, log_prob = squash(*gaussian(state.actor, batch.obs), k_now)
         return jnp.exp(alpha_step(state, mask, log_prob)[0])
 
+    def actor_step(state: SACState, critics: MLP, batch: Batch, mask: Array, k_now: PRNGKeyArray) -> ActorStep:
+        """A step of the actor towards what `critics` value, and of α."""
+        alpha = alpha_in_use(state, batch, mask, k_now)
+
+        def loss(actor: MLP) -> tuple[Array, Array]:
+            action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
+            rows = alpha * log_prob - q_values(critics, batch.obs, action).min(axis=0)
+            return masked_mean(rows, mask, settings.loss_normaliser), log_prob
+
+        (value, log_prob), gradient = jax.value_and_grad(loss, has_aux=True)(state.actor)
+        change, actor_opt = adam.update(gradient, state.actor_opt)
+        log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
+        return ActorStep(
+            optax.apply_updates(state.actor, change), actor_opt, log_alpha, alpha_opt, value, alpha, log_prob
+        )
+
     def bellman(state: SACState, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
         k_now, k_next, k_weight = jax.random.split(key, 3)
-        next_policy = gaussian(state.actor, batch.next_obs)
+        actor, alpha = state.actor, alpha_in_use(state, batch, mask, k_now)
+        if settings.update_order == "actor":  # the same step as in `learn`: compiled together, it is taken once
+            stepped = actor_step(state, state.critics, batch, mask, k_now)
+            actor, alpha = stepped.actor, jnp.exp(stepped.log_alpha)
+        next_policy = gaussian(actor, batch.next_obs)
         next_action, next_log_prob = squash(*next_policy, k_next)
         next_q = q_values(state.targets, batch.next_obs, next_action)
         # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s')
-        value = next_q.min(axis=0) - alpha_in_use(state, batch, mask, k_now) * next_log_prob
+        value = next_q.min(axis=0) - alpha * next_log_prob
         if settings.weight_action == "fresh":
             next_action = squash(*next_policy, k_weight)[0]
             next_q = q_values(state.targets, batch.next_obs, next_action)
@@ -171,29 +207,20 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         key: PRNGKeyArray,
     ) -> tuple[SACState, Info]:
         k_now, _, _ = jax.random.split(key, 3)
-        alpha = alpha_in_use(state, batch, mask, k_now)
-
         stepped = critic_step(
             adam, state.critics, state.critic_opt, batch, mask, backup, weight, settings.loss_normaliser
         )
         critics = stepped.critics
-
-        def actor_loss(actor: MLP) -> tuple[Array, Array]:
-            action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
-            loss = alpha * log_prob - q_values(critics, batch.obs, action).min(axis=0)
-            return masked_mean(loss, mask, settings.loss_normaliser), log_prob
-
-        (actor_value, log_prob), actor_gradient = jax.value_and_grad(actor_loss, has_aux=True)(state.actor)
-        change, actor_opt = adam.update(actor_gradient, state.actor_opt)
-        actor = optax.apply_updates(state.actor, change)
-
-        log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
+        judges = critics if settings.update_order == "critic" else state.critics
+        acting = actor_step(state, judges, batch, mask, k_now)
         targets = polyak(state.targets, critics, numbers.tau)
         # Finite only if the gradients were; and the new parameters exist before it: XLA then copies no state.
-        norm = optax.tree.norm((critics, actor))
-        values = (stepped.loss, actor_value, alpha, -log_prob.mean(), stepped.q.mean(), norm)
+        norm = optax.tree.norm((critics, acting.actor))
+        values = (stepped.loss, acting.loss, acting.alpha, -acting.log_prob.mean(), stepped.q.mean(), norm)
         metrics = dict(zip(METRICS, values, strict=True))
-        new = SACState(actor, critics, targets, log_alpha, actor_opt, stepped.opt, alpha_opt)
+        new = SACState(
+            acting.actor, critics, targets, acting.log_alpha, acting.actor_opt, stepped.opt, acting.alpha_opt
+        )
         return new, Info(error=stepped.error, metrics=metrics)
 
     return Learner(init, propose, judge, bellman, judge_next, learn, METRICS)

@@ -1,71 +1,24 @@
-"""SUNRISE (Lee et al., ICML 2021): three array functions, and an ensemble of any learner by `jax.vmap`.
+"""An ensemble of any learner by `jax.vmap`: one compiled call updates, explores with, or evaluates all members.
 
-`votes` holds every opinion on axis 0. For SAC the voters are the 2N critics; for Rainbow, the N networks. Nothing
-in this file knows an algorithm, and one member is the plain algorithm on the same lines.
+Nothing in this file knows an algorithm, and one member is the plain algorithm on the same lines.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from sunrise.ensemble.functions import ucb_scores
+from sunrise.ensemble.settings import EnsembleSettings, resolve_weighting
+from sunrise.ensemble.weights import SCHEMES, Memory, effective_batch
 from sunrise.tensors import named_leaves
-from sunrise.types import AnyArray, Backup, Learner, Observation, Sample, State, rows
-
-# -- the paper ---------------------------------------------------------------------------------------------------------
-
-
-def bootstrap_mask(
-    rng: np.random.Generator, rows: int, members: int, prob: float, force: bool = True
-) -> Bool[np.ndarray, "rows N"]:
-    """m_{t,i} ~ Bernoulli(β) for each transition and member. A row of zeros, of use to nobody, gets one 1."""
-    mask = rng.random((rows, members)) < prob
-    forced = rng.integers(members, size=rows)
-    empty = ~mask.any(axis=1) & force
-    mask[empty, forced[empty]] = True
-    return mask
-
-
-def confidence_weight(votes: Float[Array, "V *rest"], temperature: float | Float[Array, ""]) -> Float[Array, "*rest"]:
-    """W = σ(−Q̄_std · T) + 0.5: the less the target critics agree, the less a backup counts. In [0.5, 1]."""
-    return jax.nn.sigmoid(-jnp.std(votes, axis=0) * temperature) + 0.5
-
-
-def ucb_scores(votes: Float[Array, "V *rest"], ucb_lambda: float | Float[Array, ""]) -> Float[Array, "*rest"]:
-    """Q_mean + λ Q_std of each candidate action: optimism where the critics disagree."""
-    return jnp.mean(votes, axis=0) + ucb_lambda * jnp.std(votes, axis=0)
-
+from sunrise.types import AnyArray, Backup, Batch, Learner, Observation, Sample, State, rows
 
 VIEW = 2**32 - 1
 """What the update's key is folded with to augment a batch: no member has this number."""
-
-# -- the ensemble ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class EnsembleSettings:
-    """SUNRISE's own settings."""
-
-    ensemble_size: int = 5
-    """Number of agents N; 1 is the plain algorithm."""
-    bootstrap_prob: float = 1.0
-    """β: chance that a transition is shown to a member."""
-    weight_temperature: float = 20.0
-    """T of the confidence weight."""
-    ucb_lambda: float = 1.0
-    """λ of the exploration bonus."""
-    empty_masks: Literal["forced", "kept"] = "forced"
-    """A transition masked for every member is given to one of them, or kept for nobody (the authors' Rainbow)."""
-    exploration: Literal["ucb", "member"] = "ucb"
-    """Act with the candidate of the highest UCB, or with one random member for a whole episode."""
-    weighting: Literal["auto", "confidence", "none", "random"] = "auto"
-    """Weight of a backup: by confidence, 1, or U[0.5, 1]; auto is confidence for two members or more."""
-    weight_votes: Literal["own", "shared"] = "own"
-    """Each critic judges its own member's next action (the authors' code), or all judge the same one (the paper)."""
 
 
 class EnsembleNumbers(NamedTuple):
@@ -73,13 +26,15 @@ class EnsembleNumbers(NamedTuple):
 
     temperature: Float[Array, ""] | float
     ucb_lambda: Float[Array, ""] | float
+    gamma: Float[Array, ""] | float
 
 
 class Ensemble(NamedTuple):
-    """N agents as one pytree, and the one counter they share."""
+    """N agents as one pytree, the one counter they share, and what the weighting of their backups remembers."""
 
     members: State
     step: Int[Array, ""]
+    memory: Memory = ()
 
 
 class Tally(NamedTuple):
@@ -132,63 +87,68 @@ def pool(votes: Float[Array, "N K *rest"]) -> Float[Array, "V *rest"]:
 def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) -> Sunrise:
     """An ensemble of what `make_learner(numbers)` returns."""
     n = settings.ensemble_size
-    weighting = resolve_weighting(settings)
+    scheme = SCHEMES[resolve_weighting(settings)]
 
     def init(key: PRNGKeyArray, numbers: Any) -> tuple[Ensemble, Tally]:
         one = make_learner(numbers[1])
         members = jax.vmap(one.init)(member_keys(key, 0, n))
-        names = (*one.metrics, *spread(disagreement=jnp.zeros(1), weight=jnp.zeros(1)))
+        names = (*one.metrics, *distributions(jnp.zeros((1, 1)), jnp.ones((1, 1))))
         zero = jnp.zeros((), jnp.int32)
-        start = Ensemble(members, step=zero), Tally(zero, {name: jnp.zeros(()) for name in names})
+        start = (
+            Ensemble(members, step=zero, memory=scheme.init()),
+            Tally(zero, {name: jnp.zeros(()) for name in names}),
+        )
         # A weakly typed leaf would become a strong one in the first update, and compile the second anew.
         return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), start)  # type: ignore[no-any-return]
 
-    def weigh(
-        one: Learner,
-        members: State,
-        sample: Sample,
-        backup: Backup,
-        keys: Array,
-        key: PRNGKeyArray,
-        temperature: Any,
-    ) -> tuple[Array, Array]:
-        """The weight of each backup, [1 or N, B], and the disagreement it rests on."""
-        if settings.weight_votes == "shared" and weighting == "confidence":
+    def disagreement(one: Learner, members: State, batch: Batch, backup: Backup, keys: Array) -> Float[Array, "M B"]:
+        """The standard deviation of all target critics: each at its own member's next action, M = 1, or all at the next
+        action of each member, M = N.
+        """
+        if settings.weight_votes == "shared" and scheme.uses_votes:
             votes = pool(
                 jax.vmap(
-                    lambda state, k: jax.vmap(lambda a: one.judge_next(state, sample.batch, a, k), out_axes=1)(
-                        backup.action
-                    )
+                    lambda state, k: jax.vmap(lambda a: one.judge_next(state, batch, a, k), out_axes=1)(backup.action)
                 )(members, keys)
             )  # [V, N, B]
         else:
             votes = pool(backup.votes)[:, None]  # [V, 1, B]
-        std = jnp.std(votes, axis=0)
-        if weighting == "confidence":
-            return confidence_weight(votes, temperature), std
-        if weighting == "random":
-            return jax.random.uniform(key, std.shape, minval=0.5, maxval=1.0), std
-        return jnp.ones_like(std), std
+        return jnp.std(votes, axis=0)
+
+    def weigh(
+        std: Float[Array, "M B"], discount: Float[Array, "B"], memory: Memory, key: PRNGKeyArray, own: EnsembleNumbers
+    ) -> tuple[Float[Array, "M B"], Memory]:
+        """The weight of each backup. An agent alone disagrees with nobody: its critics are one opinion."""
+        s = std * (n > 1)
+        if scheme.discounted:
+            s = s * jnp.where(discount > 0, discount / jnp.where(own.gamma > 0, own.gamma, 1), 0)
+        weight, memory = scheme.weigh(s, memory, own.temperature, key)
+        if settings.terminal_weight == "one":
+            weight = jnp.where(discount > 0, weight, 1)
+        if settings.weight_normaliser == "mean":
+            weight = weight / weight.mean(axis=1, keepdims=True)
+        return weight, memory
 
     def step_once(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> tuple[Any, ...]:
         one = make_learner(numbers[1])
         members, now = ensemble.members, jax.random.fold_in(key, ensemble.step)
         keys = member_keys(key, ensemble.step, n)
         batch = one.augment(sample.batch, jax.random.fold_in(now, VIEW))
-        sample = sample._replace(batch=batch)
         mask = sample.mask.T.astype(batch.reward.dtype)  # [N, B]
         backup = jax.vmap(one.bellman, (0, None, 0, 0))(members, batch, mask, keys)
-        weight, std = weigh(one, members, sample, backup, keys, jax.random.fold_in(now, n), numbers[0].temperature)
+        std = disagreement(one, members, batch, backup, keys)
+        weight, memory = weigh(std, batch.discount, ensemble.memory, jax.random.fold_in(now, n), numbers[0])
         factor = jnp.broadcast_to(weight * sample.importance, mask.shape)
         new, info = jax.vmap(one.learn, (0, None, 0, 0, 0, None, 0))(
             members, batch, mask, backup, factor, ensemble.step, keys
         )
-        return new, info, spread(disagreement=std, weight=weight)
+        memory = scheme.learned(memory, info.error if info.surprise is None else info.surprise)
+        return new, memory, info, distributions(std, weight)
 
     def update(
         ensemble: Ensemble, tally: Tally, sample: Sample, key: PRNGKeyArray, numbers: Any
     ) -> tuple[Ensemble, Tally, Report]:
-        new, info, shared = step_once(ensemble, sample, key, numbers)
+        new, memory, info, shared = step_once(ensemble, sample, key, numbers)
         metrics = {name: value.mean() for name, value in info.metrics.items()} | shared
         finite = jnp.isfinite(jnp.stack(list(metrics.values()))).all()
 
@@ -197,7 +157,7 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
 
         tally_new = Tally(tally.updates + 1, jax.tree.map(jnp.add, tally.sums, metrics))
         return (
-            Ensemble(keep(new, ensemble.members), ensemble.step + finite),
+            Ensemble(keep(new, ensemble.members), ensemble.step + finite, keep(memory, ensemble.memory)),
             keep(tally_new, tally),
             Report(finite, info.error.mean(axis=(0, 1))),
         )
@@ -239,7 +199,7 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         return jnp.std(pool(jax.vmap(lambda state: one.judge(state, obs, action, None))(members)), axis=0)
 
     def faults(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> list[str]:
-        new, info, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
+        new, _, info, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
         found = []
         reported = {name: info.metrics[name] for name in make_learner(numbers[1]).metrics}
         for name, leaf in {**reported, **named_leaves(new)}.items():
@@ -257,19 +217,18 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
     )
 
 
-def resolve_weighting(settings: EnsembleSettings) -> Literal["confidence", "none", "random"]:
-    """`auto` is confidence for two members or more and none for one."""
-    if settings.weighting != "auto":
-        return settings.weighting
-    return "confidence" if settings.ensemble_size > 1 else "none"
+def distributions(std: Float[Array, "M B"], weight: Float[Array, "M B"]) -> dict[str, Array]:
+    """What is always logged of the disagreement and of the weights."""
+    shared = spread(disagreement=std, weight=weight)
+    return {**shared, "effective_batch": effective_batch(weight).mean()}
 
 
 def spread(**distributions: Array) -> dict[str, Array]:
-    """Mean, 5 % and 95 % of distributions of equal size, by one sort for all of them."""
+    """Mean, 5 %, 50 % and 95 % of distributions of equal size, by one sort for all of them."""
     ordered = jnp.sort(jnp.stack([values.ravel() for values in distributions.values()]), axis=1)
     last = ordered.shape[1] - 1
-    low, high = ordered[:, round(0.05 * last)], ordered[:, round(0.95 * last)]
     found: dict[str, Array] = {}
     for row, (name, values) in enumerate(distributions.items()):
-        found |= {f"{name}_mean": values.mean(), f"{name}_p05": low[row], f"{name}_p95": high[row]}
+        found[f"{name}_mean"] = values.mean()
+        found |= {f"{name}_p{percent:02}": ordered[row, round(percent / 100 * last)] for percent in (5, 50, 95)}
     return found

@@ -1,0 +1,51 @@
+"""SUNRISE's own settings, and what `auto` means in them."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Weighting = Literal["confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+
+
+@dataclass(frozen=True)
+class EnsembleSettings:
+    """SUNRISE's own settings."""
+
+    ensemble_size: int = 5
+    """Number of agents N; 1 is the plain algorithm."""
+    bootstrap_prob: float = 1.0
+    """β: chance that a transition is shown to a member."""
+    weight_temperature: float | Literal["auto"] = "auto"
+    """T of the weights `confidence` and `relative`; auto is 1 for relative, else 20, or 10 from pixels."""
+    ucb_lambda: float = 1.0
+    """λ of the exploration bonus."""
+    empty_masks: Literal["forced", "kept"] = "forced"
+    """A transition masked for every member is given to one of them, or kept for nobody (the authors' Rainbow)."""
+    exploration: Literal["ucb", "member"] = "ucb"
+    """Act with the candidate of the highest UCB, or with one random member for a whole episode."""
+    weighting: Literal["auto", Weighting] = "auto"
+    """Weight of a backup: by the paper's confidence, which depends on the scale of rewards; by relative, signal or
+    inverse_variance, which do not; none is 1, constant 0.5, random U[0.5, 1]; auto is confidence for two members or
+    more, none for one."""
+    weight_votes: Literal["own", "shared"] = "own"
+    """Each critic judges its own member's next action (the authors' code), or all judge the same one (the paper)."""
+    weight_normaliser: Literal["none", "mean"] = "none"
+    """Weights as they are (the paper), or divided by their mean over the batch, so that they change no step size."""
+    terminal_weight: Literal["same", "one"] = "same"
+    """A terminal transition is weighted like others, by a next state its target does not use (paper, authors), or 1."""
+
+
+def resolve_weighting(settings: EnsembleSettings) -> Weighting:
+    """`auto` is confidence for two members or more and none for one."""
+    if settings.weighting != "auto":
+        return settings.weighting
+    return "confidence" if settings.ensemble_size > 1 else "none"
+
+
+def resolve_temperature(settings: EnsembleSettings, pixels: bool = False) -> float:
+    """`auto` is 1 where disagreement is measured in units of its own mean, else 20 or, from pixels, 10."""
+    if settings.weight_temperature != "auto":
+        return settings.weight_temperature
+    if resolve_weighting(settings) == "relative":
+        return 1.0
+    return 10.0 if pixels else 20.0

@@ -120,7 +120,7 @@ def inverse_variance(
         inverse = 1 / (variance + 10**exponent)
         return inverse / inverse.mean(axis=1, keepdims=True)
 
-    def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
         """The effective batch grows with ξ: halve where the smallest that suffices may be."""
         low, high = bounds
         middle = (low + high) / 2

@@ -1,0 +1,239 @@
+"""The runs of docs/results/protocol.md, as data: two at a time, each bound to one core, resumed where they stopped.
+
+`.venv/bin/python benchmarks/evidence.py` runs what is not done, rung by rung; `--list` shows what there is. Runs live
+in evidence/ (not committed); what a finished one leaves for the record goes to benchmarks/results/evidence/.
+"""
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import chain, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+RUNS, KEPT = ROOT / "evidence", HERE / "results" / "evidence"
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+THINNED = 50
+"""Rows of metrics that are kept of a run."""
+
+
+class Run(NamedTuple):
+    """One training."""
+
+    rung: str
+    env: str
+    arm: str
+    seed: int
+    algo: str
+    settings: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.env}__{self.arm}__{self.seed}".replace("/", "-").replace(" ", "_")
+
+    @property
+    def folder(self) -> Path:
+        return RUNS / self.rung / self.name
+
+    @property
+    def kept(self) -> Path:
+        return KEPT / self.rung / self.name
+
+
+# -- the ladder --------------------------------------------------------------------------------------------------------
+
+EVERY_2500 = {"total_timesteps": 30_000, "eval_freq": 2_500, "eval_episodes": 5}
+DQN = {
+    "total_timesteps": 15_000,
+    "eval_freq": 1_000,
+    "eval_episodes": 10,
+    "learning_rate": 1e-3,
+    "batch_size": 64,
+    "buffer_size": 50_000,
+    "learning_starts": 500,
+    "target_update_interval": 500,
+}
+PLAIN_RAINBOW = {
+    "ensemble_size": 1,
+    "distributional": False,
+    "dueling": False,
+    "noisy": False,
+    "double": False,
+    "prioritised": False,
+    "n_step": 1,
+    "epsilon": 0.1,
+    "adam_eps": 1e-8,
+    "net_arch": (64,),
+}
+SMALL = {"net_arch": (64, 64), "batch_size": 64, "learning_rate": 1e-3, "learning_starts": 500}
+SMALL_TASKS: dict[str, dict[str, Any]] = {
+    "Pendulum-v1": {"total_timesteps": 5_000, "eval_freq": 500, "eval_episodes": 10},
+    "dmc/cartpole-swingup": {"total_timesteps": 10_000, "eval_freq": 1_000, "eval_episodes": 5},
+}
+INGREDIENTS: dict[str, dict[str, Any]] = {
+    "N=1": {"ensemble_size": 1},
+    "confidence": {},
+    "none": {"weighting": "none"},
+    "relative": {"weighting": "relative"},
+    "inverse_variance": {"weighting": "inverse_variance"},
+    "random": {"weighting": "random"},
+    "member": {"exploration": "member"},
+}
+SPARSE: dict[str, dict[str, Any]] = {
+    "N=1": {"ensemble_size": 1},
+    "member": {"exploration": "member"},
+    "ucb1": {"ucb_lambda": 1.0},
+    "ucb10": {"ucb_lambda": 10.0},
+}
+TABLE1: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "relative": {"weighting": "relative"}}
+ATARI: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "constant": {"weighting": "constant"}}
+
+
+def base_learners() -> Iterator[Run]:
+    for seed in range(1, 4):
+        for env in ("Hopper-v5", "HalfCheetah-v5"):
+            yield Run("1-base", env, "ours", seed, "sac", {**EVERY_2500, "ensemble_size": 1})
+            yield Run("1-base", env, "sb3", seed, "sb3-sac", EVERY_2500)
+    for seed in range(1, 11):
+        yield Run("1-base", "CartPole-v1", "ours", seed, "rainbow", {**DQN, **PLAIN_RAINBOW})
+        yield Run("1-base", "CartPole-v1", "sb3", seed, "sb3-dqn", DQN)
+
+
+def small() -> Iterator[Run]:
+    for seed, (env, task), noise in product(range(1, 11), SMALL_TASKS.items(), (0.0, 1.0)):
+        for arm, own in INGREDIENTS.items():
+            label = f"{arm}__noise" if noise else arm
+            yield Run("2-small", env, label, seed, "sac", {**SMALL, **task, **own, "reward_noise": noise})
+
+
+def sparse() -> Iterator[Run]:
+    length = {"total_timesteps": 15_000, "eval_freq": 1_000, "eval_episodes": 5}
+    for seed, (arm, own) in product(range(1, 9), SPARSE.items()):
+        yield Run("3-sparse", "dmc/cartpole-swingup_sparse", arm, seed, "sac", {**length, **own})
+
+
+def table1() -> Iterator[Run]:
+    length = {"total_timesteps": 100_000, "eval_freq": 5_000, "eval_episodes": 10}
+    for env in ("sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/Walker-v0", "sunrise/Cheetah-v0"):
+        for seed, arm in [*product(range(1, 6), ("N=1", "SUNRISE")), *product(range(1, 6), ("relative",))]:
+            yield Run("4-table1", env, arm, seed, "sac", {**length, **TABLE1[arm]})
+
+
+def atari() -> Iterator[Run]:
+    length = {"total_timesteps": 100_000, "eval_freq": 10_000, "eval_episodes": 10}
+    for seed, (arm, own) in product(range(1, 4), ATARI.items()):
+        yield Run("5-atari", "ALE/Freeway-v5", arm, seed, "rainbow", {**length, **own})
+
+
+def ladder() -> Iterator[Run]:
+    """Every run in the order in which they are made: all arms of a seed before the next seed."""
+    return chain(base_learners(), small(), sparse(), table1(), atari())
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+def command(run: Run) -> list[str]:
+    """What trains a run, or goes on with it."""
+    if run.algo.startswith("sb3-"):  # it cannot be resumed: a run that was stopped begins anew
+        shutil.rmtree(run.folder, ignore_errors=True)
+        about = {"algo": run.algo, "env_id": run.env, "seed": run.seed, **run.settings, "run_dir": relative(run.folder)}
+        return [str(PEERS), str(HERE / "peers" / "sb3_learning.py"), json.dumps(about)]
+    sunrise = [sys.executable, "-m", "sunrise"]
+    if (run.folder / "config.json").exists():
+        return [*sunrise, "resume", relative(run.folder)]
+    flags = ["--env-id", run.env, "--seed", str(run.seed), "--run-dir", relative(run.folder)]
+    for name, value in {**run.settings, "keep": 1, "keep_replay": False, "save_freq": 5_000}.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            flags += [f"--{flag}", *(map(str, value) if isinstance(value, tuple) else [str(value)])]
+    return [*sunrise, "train", run.algo, *flags]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def keep(run: Run) -> None:
+    """Copy what is small of a finished run: its settings, its evaluations and some of its metrics."""
+    run.kept.mkdir(parents=True, exist_ok=True)
+    config = json.loads((run.folder / "config.json").read_text())
+    config["command"] = ["sunrise", *config.get("command", [])[1:]]
+    (run.kept / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    metrics = run.folder / "metrics.jsonl"
+    if metrics.exists():
+        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        rows = rows[:: max(len(rows) // THINNED, 1)]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        with (run.kept / "metrics.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            writer.writeheader()
+            short = [{k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+            writer.writerows(short)
+    shutil.copy(run.folder / "eval.csv", run.kept / "eval.csv")  # last: it says that a run is kept
+
+
+def finished(run: Run) -> bool:
+    status = run.folder / "status.json"
+    return status.exists() and json.loads(status.read_text()).get("status") == "finished"
+
+
+def work(core: int, runs: Iterator[Run], lock: threading.Lock) -> None:
+    """Take one run after another, on one core."""
+    while True:
+        with lock:
+            run = next(runs, None)
+        if run is None:
+            return
+        if (run.kept / "eval.csv").exists():
+            continue
+        if not finished(run):
+            run.folder.parent.mkdir(parents=True, exist_ok=True)
+            print(f"core {core}: {run.rung}/{run.name}", flush=True)
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            with (RUNS / "log.txt").open("a") as log:
+                subprocess.run(
+                    ["taskset", "-c", str(core), "nice", "-n", "19", *command(run)],
+                    cwd=ROOT,
+                    env=environment,
+                    stderr=log,
+                    stdout=log,
+                    check=False,
+                )
+        if finished(run):
+            keep(run)
+        else:
+            print(f"core {core}: {run.rung}/{run.name} did not finish; see {relative(RUNS)}/log.txt", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="show the runs and which are kept")
+    parser.add_argument("--rungs", nargs="*", default=[], help="only these, such as 1-base")
+    options = parser.parse_args()
+    chosen = [run for run in ladder() if not options.rungs or run.rung in options.rungs]
+    if options.list:
+        for run in chosen:
+            print("kept" if (run.kept / "eval.csv").exists() else "    ", run.rung, run.name)
+        return
+    RUNS.mkdir(exist_ok=True)
+    runs, lock = iter(chosen), threading.Lock()
+    threads = [threading.Thread(target=work, args=(core, runs, lock)) for core in sorted(os.sched_getaffinity(0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,14 @@
 """It learns: real tasks, solved."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
+import numpy as np
 import pytest
 
-from sunrise import SAC, Rainbow
+from sunrise import SAC, TD3, Rainbow
 from tests.image_task import Lights
 
 
@@ -73,3 +78,30 @@ def test_rainbow_learns_from_pictures() -> None:
     assert model.evaluate(5).mean < 6
     model.learn(2000, progress_bar=False)
     assert model.evaluate(10).mean >= 9.5
+
+
+@pytest.mark.slow
+def test_other_scales_of_rewards_leave_the_relative_weight_as_it_is_and_kill_the_papers(tmp_path: Path) -> None:
+    """TD3 on Pendulum, where nothing else depends on the scale."""
+
+    def late(weighting: str, scale: float) -> dict[str, float]:
+        """The last row of metrics with the rewards times `scale`."""
+        run = tmp_path / f"{weighting}{scale}"
+        env = gym.wrappers.TransformReward(gym.make("Pendulum-v1"), lambda reward: scale * float(reward))
+        small: dict[str, Any] = {"net_arch": (64, 64), "batch_size": 64, "learning_starts": 300, "eval_freq": 0}
+        model = TD3(
+            "MlpPolicy", env, weighting=weighting, log_freq=1000, save_freq=0, run_dir=str(run), seed=1, **small
+        )
+        model.learn(2000, log_interval=None, progress_bar=False)
+        row: dict[str, float] = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+        return row
+
+    def quantiles(row: dict[str, float]) -> list[float]:
+        return [row[f"train/weight_{at}"] for at in ("p05", "p50", "p95")]
+
+    small, usual, large = (late("relative", scale) for scale in (0.01, 1.0, 100.0))
+    assert large["train/disagreement_mean"] > 20 * usual["train/disagreement_mean"]
+    for other in (small, large):
+        np.testing.assert_allclose(quantiles(other), quantiles(usual), atol=0.08)
+    low, _, high = quantiles(late("confidence", 100.0))
+    assert high - low < 0.01

@@ -123,7 +123,8 @@ def opinion(numbers: Any) -> Learner:
     """Not an agent, only an opinion: two critics that value what follows at (1 ± 0.1) times a number of their own."""
 
     def votes(state: Array, batch: Batch) -> Array:
-        return jnp.asarray([0.9, 1.1])[:, None] * state * batch.next_obs[:, 0]
+        values: Array = state * jnp.asarray([0.9, 1.1])[:, None] * batch.next_obs[:, 0]
+        return values
 
     def learn(
         state: Array, batch: Batch, mask: Array, backup: Backup, weight: Array, step: Array, key: PRNGKeyArray

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sunrise.algorithms import starting
 from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.experiments.outcome import scores_at, write_outcome
@@ -33,6 +34,15 @@ def test_a_task_has_as_many_timesteps_as_its_action_repeat_leaves() -> None:
     assert len(sparse) == 2 * 5
     found = {(r.settings["total_timesteps"], r.settings["eval_freq"], r.settings["eval_episodes"]) for r in sparse}
     assert found == {(12_500, 1250, 5)}
+
+
+@pytest.mark.parametrize("algo", ["sac", "discor"])
+def test_on_deepmind_control_the_entropy_weight_starts_at_the_papers_tenth(algo: str) -> None:
+    for env in ("dmc/cartpole-swingup_sparse", "dmc/humanoid-run"):
+        assert flatten_config(starting(algo, env))["ent_coef"] == "auto_0.1"
+    assert flatten_config(starting(algo, "sunrise/Hopper-v0"))["ent_coef"] == "auto"
+    runs = expand(*choose("fig3b", "paper", None, ()), Path("out"), "ours", {})
+    assert {flatten_config(configured(run))["ent_coef"] for run in runs} == {"auto_0.1"}
 
 
 def test_the_arms_are_the_papers() -> None:

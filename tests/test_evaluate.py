@@ -47,3 +47,11 @@ def test_the_authors_protocol_keeps_the_complete_episodes_of_a_number_of_steps()
     assert result.lengths == [4, 4]  # two steps of a third are thrown away
     assert env.total_steps == 10
     assert evaluate_steps(still, Counter(20), 10, seed=1).returns == []
+
+
+def test_evaluations_by_steps_begin_in_states_of_their_own() -> None:
+    first, second, again = Counter(4), Counter(4), Counter(4)
+    for env, number in ((first, 1000), (second, 2000), (again, 1000)):
+        evaluate_steps(still, env, 8, seed=1, number=number)
+    assert first.seeds == again.seeds
+    assert not set(first.seeds) & set(second.seeds)

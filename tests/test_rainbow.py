@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sunrise.algorithms import algorithm
 from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build, resolve_temperature
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowSettings, RainbowState, adam_step, project, rainbow, rainbow_numbers
@@ -24,6 +25,7 @@ from sunrise.learners.rainbow_network import (
     signed_root,
 )
 from sunrise.networks import Linear
+from sunrise.settings import with_settings
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny
 from tests.plain import KEY, member, member_key
@@ -329,6 +331,21 @@ def test_the_target_network_is_copied_at_the_interval_and_else_stays() -> None:
         state, _ = learn_once(one, state, rows, step)
         assert tiny.same_bits(state.target, state.online if step in (2, 5) else before)
         assert not tiny.same_bits(before, state.online)
+
+
+def test_the_first_copy_comes_at_its_timestep_though_learning_begins_late() -> None:
+    """Learning begins after 1,600 timesteps and a copy is due at 2,000: after 400 updates, as in the reference."""
+    config = with_settings(algorithm("rainbow").defaults, TINY)
+    parts = algorithm("rainbow").fit(config, STATES, gym.spaces.Discrete(ACTIONS))
+    one = parts.make_learner(parts.numbers)
+    state = one.init(KEY)
+    rows = jax.tree.map(jnp.asarray, batch(np.random.default_rng(3)))
+    copied = [step for step in (398, 399, 400, 1999, 2399) if is_copied(learn_once(one, state, rows, step)[0])]
+    assert copied == [399, 2399]
+
+
+def is_copied(state: RainbowState) -> bool:
+    return tiny.same_bits(state.target, state.online)
 
 
 def test_evaluation_has_no_noise_and_exploration_has() -> None:

@@ -42,8 +42,18 @@ KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
         SMALL
         | {"num_envs": 3, "reward_noise": 0.5, "exploration": "member", "gradient_steps": -1, "bootstrap_prob": 0.5},
     ),
-    "rounds of updates": (SAC, "MlpPolicy", "Pendulum-v1", SMALL | {"train_freq": 7, "gradient_steps": 3}),
-    "priorities and n-step windows": (Rainbow, "MlpPolicy", "CartPole-v1", DISCRETE),
+    "rounds of updates, a weight that remembers": (
+        SAC,
+        "MlpPolicy",
+        "Pendulum-v1",
+        SMALL | {"train_freq": 7, "gradient_steps": 3, "weighting": "relative"},
+    ),
+    "priorities and n-step windows, a weight that follows the errors": (
+        Rainbow,
+        "MlpPolicy",
+        "CartPole-v1",
+        DISCRETE | {"weighting": "signal"},
+    ),
     "frames, two environments": (Rainbow, "CnnPolicy", "toy/SmallLights-v0", DISCRETE | {"num_envs": 2}),
 }
 
@@ -79,6 +89,25 @@ def test_a_run_stopped_at_any_step_and_resumed_is_the_run_never_stopped(
         runs.assert_same(tmp_path / "whole", broken)
 
 
+def test_a_dead_weight_is_said_once_and_not_again_after_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("sunrise.train.FLAT_UPDATES", 60)
+    kind = "uniform replay that wraps"
+    make(kind, tmp_path / "alive", weight_temperature=1.0).learn(180, progress_bar=False, log_interval=None)
+    assert not [r for r in caplog.records if "is dead" in r.getMessage()]
+    dead = tmp_path / "dead"
+    with caplog.at_level(logging.WARNING), pytest.raises(KeyError):
+        make(kind, dead, weight_temperature=1e6).learn(180, stop_at(90), progress_bar=False, log_interval=None)
+    said = [r.getMessage() for r in caplog.records if "is dead" in r.getMessage()]
+    assert said == []  # 60 updates are at 80 timesteps, and the row after them is at 100
+    again = SAC.resume(dead)
+    again.learn(180 - again.num_timesteps, reset_num_timesteps=False, progress_bar=False, log_interval=None)
+    said = [r.getMessage() for r in caplog.records if "is dead" in r.getMessage()]
+    assert len(said) == 1
+    assert 'weighting="relative"' in said[0]
+
+
 def test_a_run_of_more_timesteps_is_the_one_that_was_extended(tmp_path: Path) -> None:
     kind = "uniform replay that wraps"
     make(kind, tmp_path / "whole").learn(130, progress_bar=False, log_interval=None)
@@ -90,7 +119,7 @@ def test_a_run_of_more_timesteps_is_the_one_that_was_extended(tmp_path: Path) ->
 
 
 def test_saving_logging_and_evaluating_have_no_influence_on_the_result(tmp_path: Path) -> None:
-    kind = "priorities and n-step windows"
+    kind = "priorities and n-step windows, a weight that follows the errors"
     often = make(kind, tmp_path / "often", save_freq=3, log_freq=5, eval_freq=20, keep=1)
     never = make(kind, tmp_path / "never", save_freq=0, log_freq=1000, eval_freq=0)
     for model in (often, never):

@@ -1,4 +1,4 @@
-"""The README's numbers, from the last outputs in benchmarks/results/: none is typed by hand.
+"""The documents' numbers, from the last outputs in benchmarks/results/: none is typed by hand.
 
 `.venv/bin/python benchmarks/readme.py` writes every section between its marks.
 """
@@ -80,26 +80,37 @@ def checkpoint(result: Result) -> list[str]:
     ]
 
 
-SECTIONS: dict[str, tuple[str, Callable[[Result], list[str]]]] = {
-    "speed": ("sac", speed),
-    "rainbow": ("rainbow", rainbow),
-    "atari": ("atari_loop", atari_loop),
-    "convolution": ("convolution", convolution),
-    "checkpoint": ("checkpoint", checkpoint),
+def weight_cost(result: Result) -> list[str]:
+    """What the schemes add to an update."""
+    ratio = result["median_ratio_to_none"]
+    names = ("confidence", "relative", "signal", "inverse_variance")
+    costs = ", ".join(f"{name} {ratio[name] - 1:+.1%}" for name in names)
+    return [
+        f"Cost, against no weights, of an update of {result['what']} (median of {result['rounds']} rounds): {costs}."
+    ]
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
+    "speed": ("README.md", "sac", speed),
+    "rainbow": ("README.md", "rainbow", rainbow),
+    "atari": ("README.md", "atari_loop", atari_loop),
+    "convolution": ("README.md", "convolution", convolution),
+    "checkpoint": ("README.md", "checkpoint", checkpoint),
+    "weight_cost": ("docs/weights.md", "weight_cost", weight_cost),
 }
+"""The document, the result and the text of each section."""
 
 
 def main() -> None:
     """Put every section whose result is there between its marks."""
-    readme = HERE.parent / "README.md"
-    text = readme.read_text()
-    for name, (file, section) in SECTIONS.items():
+    for name, (document, file, section) in SECTIONS.items():
+        text = (HERE.parent / document).read_text()
         path, mark, end = HERE / "results" / f"{file}.json", f"<!-- {name} -->", f"<!-- /{name} -->"
         if path.exists():
             before, rest = text.split(mark, 1)
             lines = "\n".join(section(json.loads(path.read_text())))
             text = f"{before}{mark}\n{lines}\n{end}{rest.split(end, 1)[1]}"
-    readme.write_text(text)
+            (HERE.parent / document).write_text(text)
 
 
 if __name__ == "__main__":

@@ -276,6 +276,8 @@ def test_the_authors_preset_flips_every_switch_and_still_yields_to_keywords() ->
         ({"gamma": 1.1}, "gamma is 1.1"),
         ({"tau": float("nan")}, "tau is nan"),
         ({"ent_coef": "much"}, "ent_coef is 'much'"),
+        ({"weight_temperature": "hot"}, "weight_temperature is 'hot', but must be a number or `auto`"),
+        ({"buffer_size": 3, "n_step": 3}, "buffer_size is 3, but must be more than 3"),
         ({"gradient_steps": 0}, "gradient_steps is 0"),
         ({"net_arch": (16, 0)}, "net_arch"),
         ({"net_arch": []}, "net_arch is "),

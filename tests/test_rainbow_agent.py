@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sunrise import SAC, Rainbow, SunriseError
+from sunrise.record import RunFolder
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from tests import tiny
@@ -54,6 +55,27 @@ def test_a_pole_is_learned_from_with_prioritised_windows(pole: Rainbow, tmp_path
     back = Rainbow.load(tmp_path / "pole", env="CartPole-v1")
     assert tiny.same_bits(back.ensemble, pole.trainer.ensemble)
     assert back.evaluate(2).returns == pole.evaluate(2).returns
+
+
+def test_a_loaded_agent_goes_on_learning_when_there_is_something_to_learn_from(pole: Rainbow, tmp_path: Path) -> None:
+    """Its counter is beyond `learning_starts`, and its replay is empty."""
+    pole.save(tmp_path / "pole")
+    again = Rainbow.load(tmp_path / "pole", env="CartPole-v1", learning_rate=lambda left: 1e-3 * left)
+    steps = int(again.ensemble.step)
+    again.learn(20, reset_num_timesteps=False, progress_bar=False)
+    assert again.num_timesteps == 70
+    assert again.trainer is not None
+    assert steps + 10 < int(again.trainer.ensemble.step) < steps + 20  # the first windows of three steps come late
+
+
+def test_what_is_chosen_of_a_finite_set_is_logged_as_actions(tmp_path: Path) -> None:
+    for exploration, name, count in (("ucb", "action", 3), ("member", "chosen", 2)):
+        run = tmp_path / exploration
+        learned("MountainCar-v0", 40, exploration=exploration, run_dir=str(run), learning_starts=10, log_freq=40)
+        row = RunFolder(run).read_metrics()[-1]
+        shares = {key: value for key, value in row.items() if key.startswith(("action/", "chosen/"))}
+        assert list(shares) == [f"{name}/{i}" for i in range(count)]
+        assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_the_evaluation_action_has_the_highest_mean_value_without_noise(pole: Rainbow) -> None:
@@ -117,6 +139,11 @@ def test_wrong_environments_are_refused_and_right_ones_taken(env: Any, message: 
         return
     with pytest.raises(SunriseError, match=message):
         Rainbow("CnnPolicy", env, **TINY)
+
+
+def test_atoms_that_run_backwards_are_refused() -> None:
+    with pytest.raises(SunriseError, match="v_min is 3, but must be below v_max, which is 3"):
+        Rainbow("MlpPolicy", "CartPole-v1", **TINY, v_min=3, v_max=3)
 
 
 def test_any_learner_may_use_windows_and_priorities() -> None:

@@ -71,7 +71,11 @@ class Trainer:
         self.steps_since_round, self.rows_since_round = 0, 0
         self.log_episodes = 0
         """Log after this many episodes; 0: after `log_freq` timesteps."""
-        self.chosen = np.zeros(config.ensemble.ensemble_size, np.int64)
+        self.candidates = ("chosen", config.ensemble.ensemble_size)
+        """What exploration chooses between: the members, or the actions where all of a finite set are ranked."""
+        if isinstance(self.action_space, gym.spaces.Discrete) and config.ensemble.exploration == "ucb":
+            self.candidates = ("action", int(self.action_space.n))
+        self.chosen = np.zeros(self.candidates[1], np.int64)
         self.finished: list[Episode] = []
         self.last_evaluation: Evaluation | None = None
         self.last_return: float | None = None
@@ -135,7 +139,7 @@ class Trainer:
             np.int32(self.decisions),
             self.numbers,
         )
-        self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)[: self.chosen.size]
+        self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)
         return np.asarray(choice.action)
 
     def learn(self, rows: int, until: int) -> None:
@@ -147,12 +151,12 @@ class Trainer:
             return
         due = self.rows_since_round if training.gradient_steps < 0 else training.gradient_steps
         self.steps_since_round = self.rows_since_round = 0
-        if self.timesteps <= training.learning_starts:
+        if self.timesteps <= training.learning_starts or not self.replay.ready_to_sample:
             return
         if self.learning_rate is not None:
             rate = self.learning_rate(1 - self.timesteps / until)
             own, learner = self.numbers
-            self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.tau.dtype)))
+            self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype)))
         for _ in range(due):
             sample, index = self.replay.sample(training.batch_size, self.timesteps)
             self.check_finite()
@@ -260,7 +264,7 @@ class Trainer:
         if tally.updates:
             row |= {f"train/{name}": float(total / tally.updates) for name, total in tally.sums.items()}
         if self.chosen.sum():
-            row |= {f"chosen/{i}": float(f) for i, f in enumerate(self.chosen / self.chosen.sum())}
+            row |= {f"{self.candidates[0]}/{i}": float(f) for i, f in enumerate(self.chosen / self.chosen.sum())}
         now, (then, timesteps, updates) = time.perf_counter(), self._clock
         self._clock = (now, self.timesteps, self.updates)
         row["time/elapsed_s"] = now - self._start

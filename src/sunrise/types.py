@@ -78,6 +78,11 @@ class Replay(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def ready_to_sample(self) -> bool:
+        """Whether there is anything to sample yet."""
+        ...
+
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
         """Store transitions with the masks that the updates will use."""
 

@@ -104,6 +104,14 @@ def check(config: Config[L]) -> Config[L]:
         raise SunriseError("gradient_steps is 0, but must be at least 1, or -1 for as many as transitions.")
     if config.ensemble.bootstrap_prob == 0:
         raise SunriseError("bootstrap_prob is 0, but must be above 0: no member would see a transition.")
+    if settings.get("v_min", -1) >= settings.get("v_max", 1):
+        raise SunriseError(f"v_min is {settings['v_min']}, but must be below v_max, which is {settings['v_max']}.")
+    training, rows = config.training, config.training.buffer_size // config.run.num_envs
+    if rows <= training.n_step:
+        raise SunriseError(
+            f"buffer_size is {training.buffer_size}, but must be more than {training.n_step * config.run.num_envs}: "
+            "an environment's share of it holds no window of n_step transitions and what follows."
+        )
     if isinstance(settings["weight_temperature"], str) and settings["weight_temperature"] != "auto":
         raise SunriseError(f"weight_temperature is {settings['weight_temperature']!r}, but must be a number or `auto`.")
     widths = settings.get("net_arch", (1,))

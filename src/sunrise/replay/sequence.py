@@ -71,6 +71,11 @@ class SequenceReplay:
     def __len__(self) -> int:
         return int((self.head - self.tail).sum())
 
+    @property
+    def ready_to_sample(self) -> bool:
+        """Whether there is a whole window yet, and one that has a priority."""
+        return bool((self.ready > self.tail).any()) and (self.tree is None or self.tree.total > 0)
+
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
         """Store transitions with the masks that the updates will use."""
         env, batch = collected.env, collected.batch
@@ -100,7 +105,7 @@ class SequenceReplay:
 
     def sample(self, rows: int, timesteps: int) -> tuple[Sample, Int[np.ndarray, "B"]]:
         """`rows` windows in fresh arrays, and the slots of their first transitions, whose masks they carry."""
-        if not (self.ready > self.tail).any() or (self.tree is not None and self.tree.total == 0):
+        if not self.ready_to_sample:
             raise SunriseError(f"no window of {self.n_step} steps can be sampled yet: raise learning_starts.")
         slot = self._uniform(rows) if self.tree is None else self.tree.draw(rows, self.rng)
         window = self._slot((slot // self.store.rows)[:, None], slot[:, None] + np.arange(self.n_step))

@@ -65,6 +65,11 @@ class UniformReplay:
     def __len__(self) -> int:
         return min(int(self.written), self.capacity)
 
+    @property
+    def ready_to_sample(self) -> bool:
+        """Whether there is anything to sample yet."""
+        return len(self) > 0
+
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
         """Store transitions with the masks that the updates will use."""
         count = len(mask)

@@ -142,8 +142,8 @@ def test_wrong_environments_are_refused_and_right_ones_taken(env: Any, message: 
 
 
 def test_atoms_that_run_backwards_are_refused() -> None:
-    with pytest.raises(SunriseError, match="v_min is 3, but must be below v_max, which is 3"):
-        Rainbow("MlpPolicy", "CartPole-v1", **TINY, v_min=3, v_max=3)
+    with pytest.raises(SunriseError, match=r"v_min is 3\.0, but must be below v_max, which is 3\.0"):
+        Rainbow("MlpPolicy", "CartPole-v1", **TINY, v_min=3, v_max=3.0)
 
 
 def test_any_learner_may_use_windows_and_priorities() -> None:

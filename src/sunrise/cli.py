@@ -2,9 +2,11 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
     from sunrise.agents import AGENTS
     from sunrise.algorithms import ALGORITHMS, starting
-    from sunrise.console import counted, say
+    from sunrise.console import counted, members, say
     from sunrise.settings import Config, Length, env_options, flatten_config
 
     name = _word(arguments, AGENTS, "sunrise train", "algorithm")
@@ -50,17 +52,18 @@ def train(arguments: Sequence[str]) -> None:
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
     total = Length(start.total_timesteps, start.total_env_steps).in_timesteps(model.action_repeat) or total
-    members, steps = config.ensemble.ensemble_size, counted(total, total * model.action_repeat)
+    steps = counted(total, total * model.action_repeat)
     seen = env_options(model.config.env, env_id)
     drawn = f", pictures by {seen['renderer']}" if seen.get("pixels") else ""
-    say(f"{name} with {members} members on {env_id}, {steps}{drawn}: {settings['run_dir']}")
+    size = members(config.ensemble.ensemble_size)
+    say(f"{name} with {size} on {env_id}, {steps}{drawn}: {settings['run_dir']}")
     _learn(model, total, settings["run_dir"])
 
 
 def resume(arguments: Sequence[str]) -> None:
     """Go on with a run that was stopped: `sunrise resume RUN`."""
     from sunrise.agents import resume_run
-    from sunrise.console import counted, say
+    from sunrise.console import counted, members, say
     from sunrise.record import RunFolder
     from sunrise.settings import Length
 
@@ -80,8 +83,8 @@ def resume(arguments: Sequence[str]) -> None:
     if total != config["settings"]["total_timesteps"]:
         config["settings"]["total_timesteps"] = total
         folder.write_config(config)
-    members = config["settings"]["ensemble_size"]
-    say(f"{config['algo']} with {members} members goes on at timestep {model.num_timesteps:,}: {options.run}")
+    size = members(config["settings"]["ensemble_size"])
+    say(f"{config['algo']} with {size} goes on at timestep {model.num_timesteps:,}: {options.run}")
     _learn(model, total - model.num_timesteps, str(options.run))
 
 
@@ -200,6 +203,8 @@ def bench(arguments: Sequence[str]) -> None:
     run_bench(options.members, options.repeats, options.out)
 
 
+NAMES = ("--run-dir", "--env-id", "--out")
+"""Flags whose words are names, whatever they look like."""
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "train": train,
     "resume": resume,
@@ -215,7 +220,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; what the user can put right is one sentence on stderr."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    arguments = plain_numbers(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["--version"]:
         from sunrise import __version__
 
@@ -236,6 +241,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(130) from None
     finally:
         log.propagate, log.handlers = True, handlers
+
+
+def plain_numbers(arguments: Sequence[str]) -> list[str]:
+    """`--total-timesteps 1e6` is a whole number: written out, every flag of numbers takes it."""
+    plain = list(arguments)
+    for place, (flag, word) in enumerate(pairwise(arguments), 1):
+        if re.fullmatch(r"\d+(\.\d+)?e\+?\d{1,2}", word, re.IGNORECASE) and flag not in NAMES:
+            number = float(word)
+            plain[place] = str(int(number)) if number.is_integer() else word
+    return plain
 
 
 def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:

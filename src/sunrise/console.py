@@ -1,6 +1,7 @@
 """What a person sees while a run goes on: a live line on a terminal, a line an event elsewhere. All on stderr."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +26,27 @@ def counted(timesteps: int, env_steps: int) -> str:
 def simulated(timesteps: int, env_steps: int) -> str:
     """A number of simulator steps, where they are others than timesteps."""
     return f" ({env_steps:,} simulator steps)" if env_steps != timesteps else ""
+
+
+def members(count: int) -> str:
+    """How many agents there are."""
+    return f"{count} member{'s' * (count != 1)}"
+
+
+def as_table(row: Mapping[str, Any]) -> str:
+    """A row of metrics as Stable-Baselines3 shows it: by group, a name and a number a line."""
+    groups: dict[str, dict[str, str]] = {}
+    for name, value in row.items():
+        group, _, own = name.rpartition("/")
+        groups.setdefault(group or "run", {})[own] = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
+    left = max(len(own) for names in groups.values() for own in names) + 3
+    right = max(len(text) for names in groups.values() for text in names.values())
+    rule = "-" * (left + right + 7)
+    lines = [rule]
+    for group, names in groups.items():
+        lines.append(f"| {group + '/':<{left}} | {'':<{right}} |")
+        lines += [f"| {'   ' + own:<{left}} | {text:<{right}} |" for own, text in names.items()]
+    return "\n".join([*lines, rule])
 
 
 class ProgressLine:

@@ -24,6 +24,9 @@ def run_demo(out: Path, seed: int) -> None:
         raise SunriseError(f"{run} is not a demo of ours: choose another --out.")
     shutil.rmtree(run, ignore_errors=True)
     console.print("Five SAC agents learn Pendulum-v1 together: bootstrap masks, weighted backups, UCB exploration.")
+    console.print(
+        f"It ends when it is solved (a mean return of {SOLVED:.0f}), after {LIMIT:,} timesteps at the latest."
+    )
     model = SAC(
         "MlpPolicy",
         "Pendulum-v1",
@@ -31,6 +34,7 @@ def run_demo(out: Path, seed: int) -> None:
         batch_size=64,
         learning_starts=500,
         policy_kwargs={"net_arch": [64, 64]},
+        weighting="relative",
         eval_freq=1000,
         log_freq=250,
         save_freq=0,
@@ -45,6 +49,8 @@ def run_demo(out: Path, seed: int) -> None:
 
     model.learn(LIMIT, callback=unsolved, log_interval=None)
     seconds = time.perf_counter() - start
+    if model.num_timesteps < LIMIT:
+        console.print(f"Solved at timestep {model.num_timesteps:,}: training ends here.")
     folder = RunFolder(run)
     picture = out / "demo.png"
     draw(folder, picture)
@@ -58,7 +64,8 @@ def run_demo(out: Path, seed: int) -> None:
         "mean return, 10 episodes", f"{last['mean_return']:.1f} ± {last['std_return']:.1f} (solved: {SOLVED:.0f})"
     )
     table.add_row("disagreement of 10 critics", f"{metrics['train/disagreement_mean']:.2f}")
-    table.add_row("mean confidence weight", f"{metrics['train/weight_mean']:.3f} (0.5 to 1)")
+    low, high = metrics["train/weight_p05"], metrics["train/weight_p95"]
+    table.add_row("weight of a backup", f"{low:.2f} to {high:.2f} (5 % to 95 %, relative weighting)")
     table.add_row("time", f"{seconds:.0f} s")
     screen = Console(highlight=False)
     screen.print(table)

@@ -4,6 +4,8 @@ Every evaluation of a run by episodes plays the same ones, so that evaluations d
 where an evaluation is often a single episode, each has episodes of its own.
 """
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +25,9 @@ Policy = Callable[[Observation], np.ndarray]
 
 SIDE_BY_SIDE = 10
 """Episodes of an evaluation that run in step."""
+SPEAK_AFTER = 10.0
+"""Seconds after which an evaluation says how far it is."""
+log = logging.getLogger("sunrise")
 
 
 class Evaluation(NamedTuple):
@@ -44,11 +49,27 @@ def _stack(observations: Sequence[Any]) -> Observation:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *map(as_stored, observations))
 
 
-def evaluate_episodes(policy: Policy, envs: Sequence[AnyEnv], episodes: int, seed: int) -> Evaluation:
+class Progress:
+    """Says now and then how far a long evaluation is."""
+
+    def __init__(self, episodes: int) -> None:
+        self.episodes, self.next = episodes, time.perf_counter() + SPEAK_AFTER
+
+    def step(self, done: int, steps: int) -> None:
+        if time.perf_counter() >= self.next:
+            self.next += SPEAK_AFTER
+            log.info("Evaluating: %d of %d episodes are over, %s steps so far.", done, self.episodes, f"{steps:,}")
+
+
+def evaluate_episodes(
+    policy: Policy, envs: Sequence[AnyEnv], episodes: int, seed: int, max_steps: int = 0
+) -> Evaluation:
     """Run `episodes` whole episodes, as many side by side as there are environments.
 
-    Episode j begins with the seed of (seed, j) whatever environment it runs in.
+    Episode j begins with the seed of (seed, j) whatever environment it runs in. One that is not over after `max_steps`
+    is cut there and counts as it is, and that is said.
     """
+    progress, cut = Progress(episodes), 0
     returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
     for first in range(0, episodes, len(envs)):
         wave = range(first, min(first + len(envs), episodes))
@@ -63,8 +84,17 @@ def evaluate_episodes(policy: Policy, envs: Sequence[AnyEnv], episodes: int, see
                 obs[row], reward, terminated, truncated, _ = envs[row].step(actions[row])
                 returns[j] += float(reward)
                 lengths[j] += 1
-                if terminated or truncated:
+                too_long = 0 < max_steps <= lengths[j]
+                if terminated or truncated or too_long:
                     running.discard(j)
+                    cut += bool(too_long and not (terminated or truncated))
+            progress.step(first + len(wave) - len(running), int(lengths.sum()))
+    if cut:
+        log.warning(
+            "%d of %d episodes of an evaluation were not over after %s steps and were cut there: give the environment "
+            "a time limit, or set eval_max_steps.",
+            *(cut, episodes, f"{max_steps:,}"),
+        )
     return Evaluation(returns.tolist(), lengths.tolist())
 
 
@@ -123,7 +153,7 @@ class Evaluator:
             self.envs += [self.make() for _ in range(wanted - len(self.envs))]
             if by_steps:
                 return evaluate_steps(policy, self.envs[0], self.run.eval_steps, seed, number)
-            return evaluate_episodes(policy, self.envs[:wanted], count, seed)
+            return evaluate_episodes(policy, self.envs[:wanted], count, seed, self.run.eval_max_steps)
         except SunriseError:
             raise
         except Exception as error:

@@ -92,7 +92,7 @@ class Envs:
     """List environments with their observations, actions and the extra they need."""
 
     pattern: Annotated[str, tyro.conf.Positional] = ""
-    """Show only ids that contain this."""
+    """Show only ids with a word that begins like this."""
 
 
 @dataclass

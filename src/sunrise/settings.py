@@ -1,6 +1,7 @@
 """Settings: four groups of fields with unique names, so that a setting is one keyword in Python and one flag."""
 
 import dataclasses
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -64,6 +65,8 @@ class RunSettings:
     """Timesteps between evaluations; 0: never."""
     eval_episodes: int = 10
     """Episodes of an evaluation."""
+    eval_max_steps: int = 100_000
+    """Steps after which an episode of an evaluation is cut, for environments without a time limit; 0: never."""
     eval_steps: int = 0
     """Evaluate for this many steps and keep the complete episodes, as the authors do; 0: count episodes."""
     log_freq: int = 1000
@@ -160,14 +163,21 @@ def flatten_config(config: Any) -> dict[str, Any]:
 
 def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
     """A group of settings, and the groups inside it, with fields changed by name."""
-    own = {}
+    own, kinds = {}, typing.get_type_hints(type(group))
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
         if dataclasses.is_dataclass(value):
             own[field.name] = replace_deeply(value, changes)
         elif field.name in changes:
-            own[field.name] = changes[field.name]
+            own[field.name] = of_kind(changes[field.name], kinds[field.name])
     return dataclasses.replace(group, **own)
+
+
+def of_kind(value: Any, kind: Any) -> Any:
+    """A number as its setting counts: 1e6 is a whole number, and 1 is as good as 1.0."""
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return float(value) if kind is float and type(value) is int else value
 
 
 def plain(value: Any) -> Any:

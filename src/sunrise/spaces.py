@@ -62,7 +62,7 @@ def batched(observation: Observation, space: gym.Space[Any]) -> tuple[Observatio
     given = observation if isinstance(space, gym.spaces.Dict) else {"": observation}
     if not isinstance(given, Mapping) or given.keys() != parts.keys():
         raise SunriseError(f"an observation must have the parts {', '.join(parts)}.")
-    obs = as_stored({name: given[name] for name in parts})
+    obs = as_stored({name: np.asarray(given[name]) for name in parts})  # a list of numbers is as good as an array
     shapes = [(obs[name].shape, part.shape) for name, part in parts.items()]
     single = all(shape == wanted for shape, wanted in shapes)
     rows = {shape[:1] for shape, _ in shapes}

@@ -65,6 +65,7 @@ BOUNDS: dict[str, Bound] = {
     "num_envs": POSITIVE,
     "eval_freq": NOT_NEGATIVE,
     "eval_episodes": POSITIVE,
+    "eval_max_steps": NOT_NEGATIVE,
     "eval_steps": NOT_NEGATIVE,
     "log_freq": POSITIVE,
     "save_freq": NOT_NEGATIVE,

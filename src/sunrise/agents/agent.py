@@ -18,13 +18,13 @@ from sunrise.agents.training import make_collector, make_evaluator, train
 from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute, to_env, unscale
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute, from_env, to_env
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import begun, env_options, flatten_config, with_settings
+from sunrise.settings import begun, env_options, flatten_config, of_kind, with_settings
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
 from sunrise.train import Trainer
@@ -115,8 +115,7 @@ class Agent:
         actions = np.asarray(action)[None] if single else np.asarray(action)
         if actions.shape != (rows(obs), *(self.action_space.shape or ())):
             raise SunriseError(f"an action of shape {self.action_space.shape} is needed for each observation.")
-        if isinstance(self.action_space, gym.spaces.Box):
-            actions = unscale(actions, self.action_space)
+        actions = from_env(actions, self.action_space)
         std = np.asarray(self.sunrise.uncertainty(self._members(), obs, actions, self.numbers))
         return float(std[0]) if single else std
 
@@ -152,7 +151,7 @@ class Agent:
 
     def learn(
         self,
-        total_timesteps: int,
+        total_timesteps: float,
         callback: Callback | None = None,
         log_interval: int | None = 4,
         tb_log_name: str | None = None,
@@ -164,7 +163,10 @@ class Agent:
         A row of metrics is made every `log_interval` episodes, or every `log_freq` timesteps if that is None.
         `callback(locals, globals)` is called after each step; it stops the training by returning False.
         """
-        until = total_timesteps + (0 if reset_num_timesteps else self.num_timesteps)
+        asked = of_kind(total_timesteps, int)
+        if not isinstance(asked, int | np.integer) or isinstance(asked, bool):
+            raise SunriseError(f"total_timesteps is {total_timesteps!r}, but must be a whole number.")
+        until = int(asked) + (0 if reset_num_timesteps else self.num_timesteps)
         self.config = check(with_settings(self.config, {"total_timesteps": until}))
         evaluator = self._evaluator() if self.config.run.eval_freq else None
         if evaluator is None and self.config.run.eval_freq:

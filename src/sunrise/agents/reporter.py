@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sunrise.console import ProgressLine, say
+from sunrise.console import ProgressLine, as_table, say
 from sunrise.evaluate import Evaluation
 from sunrise.record import RunFolder, Scalars
 
@@ -27,7 +27,7 @@ class Reporter:
         if self.events is not None:
             self.events.add(row, row["timesteps"])
         if self.verbose:
-            say("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
+            say(as_table(row))
 
     def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
         self.line.evaluation(timesteps, env_steps, result)

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import warnings
 from typing import Any
 
@@ -44,11 +45,20 @@ def newest(specs: Any) -> list[Any]:
     return sorted(best.values(), key=lambda spec: (spec.namespace or "", spec.id))
 
 
+def matches(pattern: str, env_id: str) -> bool:
+    """Whether a word of the id begins like the pattern: `hopper` finds Hopper-v5 and not ChopperCommand."""
+    for found in re.finditer(re.escape(pattern), env_id, re.IGNORECASE):
+        at = found.start()
+        if at == 0 or not env_id[at - 1].isalnum() or env_id[at].isupper() or env_id[at].isdigit():
+            return True
+    return not pattern
+
+
 def print_catalogue(pattern: str) -> None:
     """Print the list as a table."""
     table = Table("id", "observation", "action", "extra", "note", box=None)
     for spec in newest(gym.registry.values()):
-        if spec.namespace == "GymV21Environment" or pattern.casefold() not in spec.id.casefold():
+        if spec.namespace == "GymV21Environment" or not matches(pattern, spec.id):
             continue
         observation, action, missing = describe(spec)
         table.add_row(spec.id, observation, action, EXTRAS.get(spec.namespace or "", ""), missing)

@@ -40,6 +40,10 @@ def find_spec(env_id: str) -> EnvSpec:
     try:
         return gym.spec(env_id)
     except gym.error.Error:
+        with contextlib.suppress(ImportError):  # games are only known once they are asked for
+            import ale_py
+
+            gym.register_envs(ale_py)
         raise SunriseError(
             f"there is no environment {env_id!r}.{near(env_id, gym.registry)} `sunrise envs` lists every id."
         ) from None
@@ -140,13 +144,14 @@ def check_continuous(space: gym.Space[Any], algorithm: str) -> None:
         raise SunriseError(f"{algorithm} needs a Box of float actions, but this environment's are {space}.")
     if not space.is_bounded():
         raise SunriseError(
-            f"actions are {space}, which has no bounds; wrap the environment in gymnasium.wrappers.RescaleAction."
+            f"actions are {space}, which has no bounds, and policies need some: give them in the environment "
+            "(action_space = gymnasium.spaces.Box(-1, 1, ...)), or by a gymnasium.ActionWrapper with such a space."
         )
 
 
 def check_discrete(space: gym.Space[Any], algorithm: str) -> int:
     """A finite set of actions; its size."""
-    if not isinstance(space, gym.spaces.Discrete) or space.start != 0:
+    if not isinstance(space, gym.spaces.Discrete):
         raise SunriseError(f"{algorithm} needs Discrete actions, but this environment's are {space}.")
     return int(space.n)
 
@@ -167,7 +172,16 @@ def rescale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:
 
 def to_env(action: np.ndarray, space: gym.Space[Any]) -> np.ndarray:
     """Actions as replay keeps them, in the form the environment takes."""
+    if isinstance(space, gym.spaces.Discrete):
+        return np.asarray(action + space.start, action.dtype)
     return rescale(action, space) if isinstance(space, gym.spaces.Box) else action
+
+
+def from_env(action: np.ndarray, space: gym.Space[Any]) -> np.ndarray:
+    """Actions as the environment takes them, in the form that replay keeps: from 0 up, or rows in [-1, 1]."""
+    if isinstance(space, gym.spaces.Discrete):
+        return np.asarray(action - space.start, action.dtype)
+    return unscale(action, space) if isinstance(space, gym.spaces.Box) else action
 
 
 def unscale(action: np.ndarray, space: gym.spaces.Box) -> np.ndarray:

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import gymnasium as gym
+from gymnasium.vector import VectorEnv
+
 from sunrise.ensemble import EnsembleSettings
 from sunrise.envs.dmc import PAPER_TASKS
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute
 from sunrise.errors import SunriseError, near
 from sunrise.fitting import Fit, discor_on_sac, to_choices, to_pictures, to_states
 from sunrise.learners.curl import CURLSettings, curl
@@ -172,13 +175,15 @@ def algorithm(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def starting(name: str, env: str | AnyEnv | AnyVectorEnv | None = None, preset: str | None = None) -> Config[Any]:
+def starting(
+    name: str, env: str | AnyEnv | AnyVectorEnv | Maker | None = None, preset: str | None = None
+) -> Config[Any]:
     """The settings before the user's own: the algorithm's, the environment's, and the authors' if they are asked for.
 
     An environment that is made already has its options, and the settings say them.
     """
     known = algorithm(name)
-    made = None if isinstance(env, str) else env
+    made = env if isinstance(env, gym.Env | VectorEnv) else None
     spec = made.spec if made is not None else None
     env_id = env if isinstance(env, str) else spec.id if spec is not None else ""
     config = with_settings(known.defaults, known.task(env_id))

@@ -47,7 +47,7 @@ def train(arguments: Sequence[str]) -> None:
         raise SunriseError("--env-id is missing; `sunrise envs` lists the environments.")
     if not settings["run_dir"]:
         now = time.strftime("%Y%m%d-%H%M%S")
-        run_id = f"{settings['env_id']}__{name}__{settings['seed']}__{now}".replace("/", "-")
+        run_id = f"{settings['env_id']}__{name}__{settings['seed']}__{now}".replace("/", "-").replace(":", "-")
         settings["run_dir"] = f"runs/{run_id}"
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
     model = AGENTS[name](known.policies[0], env_id, **settings)
@@ -77,7 +77,7 @@ def resume(arguments: Sequence[str]) -> None:
     if done >= total or (done >= 0 and asked is None):
         say(f"{options.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    model = resume_run(options.run)
+    model = resume_run(options.run, options.trust_env)
     if total < model.num_timesteps:
         raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")
     if total != config["settings"]["total_timesteps"]:
@@ -121,7 +121,7 @@ def evaluate(arguments: Sequence[str]) -> None:
     options = tyro.cli(Evaluate, args=arguments, prog="sunrise evaluate")
     if options.episodes < 1:
         raise SunriseError(f"episodes is {options.episodes}, but must be at least 1.")
-    model = load_run(options.run, options.renderer)
+    model = load_run(options.run, options.renderer, options.trust_env)
     result = model.evaluate(options.episodes, options.seed)
     row = {"mean_return": result.mean, "std_return": result.std, "episodes": len(result.returns)}
     print(json.dumps(row))
@@ -133,7 +133,9 @@ def record(arguments: Sequence[str]) -> None:
     from sunrise.video import record_run
 
     options = tyro.cli(Record, args=arguments, prog="sunrise record")
-    path, mean = record_run(options.run, options.out, options.episodes, options.seed, options.renderer)
+    path, mean = record_run(
+        options.run, options.out, options.episodes, options.seed, options.renderer, options.trust_env
+    )
     say(f"mean return {mean:.1f}")
     print(path)
 

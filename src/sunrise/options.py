@@ -45,6 +45,8 @@ class Evaluate:
     """Whole episodes to run."""
     seed: int | None = None
     """Seed of the episodes; default: the run's own."""
+    trust_env: bool = False
+    """Let the run's environment import the module it names (an id like mymodule:MyEnv-v0)."""
     renderer: RendererChoice | None = None
     """Who draws what an agent of pixels sees; default: who drew it in training. Another one draws other pictures."""
 
@@ -59,6 +61,8 @@ class Resume:
     """Train until this many timesteps instead; default: what the run was begun with."""
     total_env_steps: int | None = None
     """The same in simulator steps."""
+    trust_env: bool = False
+    """Let the run's environment import the module it names (an id like mymodule:MyEnv-v0)."""
 
 
 @dataclass
@@ -83,6 +87,8 @@ class Record:
     """Episodes to film, one after another."""
     seed: int | None = None
     """Seed of the episodes; default: the run's own."""
+    trust_env: bool = False
+    """Let the run's environment import the module it names (an id like mymodule:MyEnv-v0)."""
     renderer: RendererChoice | None = None
     """Who draws what an agent of pixels sees; default: who drew it in training. Another one draws other pictures."""
 

@@ -26,12 +26,13 @@ def record_run(
     episodes: int = 1,
     seed: int | None = None,
     renderer: RendererChoice | None = None,
+    trust_env: bool = False,
 ) -> tuple[Path, float]:
     """Write the film; returns where it is and the mean return. The episodes are those of an evaluation."""
     ffmpeg = find_ffmpeg()
     if episodes < 1:
         raise SunriseError(f"episodes is {episodes}, but must be at least 1.")
-    model = load_run(run, renderer)
+    model = load_run(run, renderer, trust_env)
     out = out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
     seed = model.config.run.seed if seed is None else seed
     env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))

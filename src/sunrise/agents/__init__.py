@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sunrise.agents.agent import Agent
+from sunrise.agents.environments import trusted
 from sunrise.checkpoint import Checkpoints
 from sunrise.envs.renderers import RendererChoice, resolve
 from sunrise.errors import SunriseError
@@ -48,7 +49,7 @@ class Random(Agent, algo="random"):
 AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, RAD, DrQ, CURL, Random)}
 
 
-def load_run(path: Path, renderer: RendererChoice | None = None) -> Agent:
+def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> Agent:
     """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
     folder = RunFolder(path)
     config = folder.config()
@@ -59,13 +60,13 @@ def load_run(path: Path, renderer: RendererChoice | None = None) -> Agent:
     model = _agent(config).load(found.agents, **({"renderer": resolve(renderer)} if renderer else {}))
     if renderer and settings.get("pixels") and (now := model.config.env.renderer) != settings["renderer"]:
         log.warning("These agents were trained on pictures by %s and see pictures by %s.", settings["renderer"], now)
-    model.set_env(settings["env_id"])
+    model.set_env(trusted(settings["env_id"], trust_env))
     return model
 
 
-def resume_run(path: Path) -> Agent:
+def resume_run(path: Path, trust_env: bool = False) -> Agent:
     """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`."""
-    return _agent(RunFolder(path).config()).resume(path)
+    return _agent(RunFolder(path).config()).resume(path, trust_env=trust_env)
 
 
 def _agent(config: dict[str, Any]) -> type[Agent]:

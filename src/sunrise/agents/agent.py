@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from sunrise.agents import arguments
-from sunrise.agents.environments import Environments, Given, maker
+from sunrise.agents.environments import Environments, Given, maker, trusted
 from sunrise.agents.files import FORMAT, read_model, read_run
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
@@ -18,7 +18,7 @@ from sunrise.agents.training import make_collector, make_evaluator, train
 from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
 from sunrise.console import ProgressLine
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, attribute, from_env, to_env
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
@@ -31,7 +31,9 @@ from sunrise.train import Trainer
 from sunrise.types import Episode, Observation, State, rows
 from sunrise.validation import check
 
-NO_SECOND_ENV = "a second environment is needed and cannot be made from this one; give `eval_env`, or an id as `env`."
+NO_SECOND_ENV = (
+    "a second environment is needed and cannot be made from this one; give `eval_env`, or an id or a class as `env`."
+)
 log = logging.getLogger("sunrise")
 
 Callback = Callable[[dict[str, Any], dict[str, Any]], bool | None]
@@ -56,7 +58,7 @@ class Agent:
         policy_kwargs: Mapping[str, Any] | None = None,
         tensorboard_log: str | None = None,
         verbose: int = 0,
-        eval_env: str | AnyEnv | None = None,
+        eval_env: str | AnyEnv | Maker | None = None,
         device: str = "auto",
         **settings: Any,
     ) -> None:
@@ -132,10 +134,15 @@ class Agent:
             evaluator.close()
 
     def set_env(self, env: Given) -> None:
-        """Use another environment with the same spaces."""
+        """Use another environment with the same spaces; once training has begun, as many of them as before.
+
+        Their experience is kept; the next `learn` begins new episodes.
+        """
         environments = Environments(env, self.config)
         if self.fitted:
             vector = environments.vector
+            if self.trainer is not None:
+                self._check_goes_on(environments)
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
             learned = env_options(self.config.env, self.config.run.env_id)
@@ -146,6 +153,18 @@ class Agent:
         self.environments = environments
         if self.trainer is not None:
             self.trainer.collector = make_collector(environments, self.config)
+
+    def _check_goes_on(self, new: Environments) -> None:
+        """Replay is laid out for so many environments, and steps are counted in so many of the simulator."""
+        for what, ours, theirs in (
+            ("environments", self.env.num_envs if self.env else 0, new.vector.num_envs),
+            ("simulator steps in a timestep", self.action_repeat, new.action_repeat),
+        ):
+            if ours != theirs:
+                raise SunriseError(
+                    f"this model is training with {what}: {ours}, and the new environment has {theirs}; "
+                    "save the model, and load it with the new environment."
+                )
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -186,17 +205,19 @@ class Agent:
         return self
 
     @classmethod
-    def resume(cls, run_dir: str | Path, env: Given | None = None, learning_rate: Any = None) -> Self:
+    def resume(
+        cls, run_dir: str | Path, env: Given | None = None, learning_rate: Any = None, trust_env: bool = False
+    ) -> Self:
         """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
 
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
-        schedule, which a file cannot hold.
+        schedule, which a file cannot hold. `trust_env` lets the run's own environment import the module it names.
         """
         policy, settings = read_run(Path(run_dir), cls.algo, learning_rate)
         run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
         if env is None and not run["env_id"]:
             raise SunriseError(f"{run_dir} was trained in an environment without an id: give `env`.")
-        model = cls(policy, env if env is not None else run["env_id"], **settings)
+        model = cls(policy, env if env is not None else trusted(run["env_id"], trust_env), **settings)
         model.config = with_settings(model.config, run)
         model.life.resume(model._new_trainer())
         return model

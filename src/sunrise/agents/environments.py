@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import cast
 
+import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, as_vector, attribute, discard, factory
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, discard, factory
+from sunrise.errors import SunriseError
 from sunrise.settings import Config, env_options
 
-Given = str | AnyEnv | AnyVectorEnv
-"""An id, an environment, or a vector environment."""
+Given = str | AnyEnv | AnyVectorEnv | Maker
+"""An id, an environment, a vector environment, or a class or function that makes environments."""
 
 
 class Environments:
@@ -28,19 +30,30 @@ class Environments:
         """Simulator steps in one timestep: the action repeat or frame skip of our own environments."""
         self.stacked = int(attribute(self.vector, "stack_size") or 0)
         """Frames that gymnasium.wrappers.FrameStackObservation puts on one another."""
-        self._build = build if isinstance(env, str) else None
+        self._build = None if isinstance(env, gym.Env | VectorEnv) else build
         if not isinstance(env, VectorEnv):
             self.make = factory(env, training=False, **options)
 
     def rebuild(self) -> AnyVectorEnv:
-        """The environments anew after a failure, where they can be made from an id; else as they are."""
+        """The environments anew after a failure, where they can be made again; else as they are."""
         if self._build is not None:
             discard(self.vector)
             self.vector = self._build()
         return self.vector
 
 
-def maker(env: str | AnyEnv, config: Config[object]) -> Callable[[], AnyEnv]:
+def trusted(env_id: str, trust: bool) -> str:
+    """The id of a run's environment; one that imports a module is refused unless the user says that it may."""
+    module, _, _ = env_id.rpartition(":")
+    if module and not trust:
+        raise SunriseError(
+            f"this run's environment is {env_id}: making it imports the module {module!r}, which runs its code. If you "
+            "trust it, say so with --trust-env (in Python: give `env`)."
+        )
+    return env_id
+
+
+def maker(env: str | AnyEnv | Maker, config: Config[object]) -> Callable[[], AnyEnv]:
     """How to make the environment of evaluations that was asked for; one that cannot be made again is used itself."""
     make = factory(env, training=False, **env_options(config.env, env))
     return make if make is not None else lambda: cast(AnyEnv, env)

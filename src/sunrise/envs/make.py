@@ -1,8 +1,11 @@
 """From an id, an environment or a vector environment to a vector environment whose episodes we can seed."""
 
 import contextlib
+import importlib
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -14,6 +17,8 @@ from sunrise.errors import SunriseError, near
 
 AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
+Maker = Callable[[], AnyEnv]
+"""A class of environments, or a function that makes one: with it there can be as many as are needed."""
 JOURNAL = "sunrise/journal"
 """The option of a reset that has seeds, each with the actions that followed it."""
 
@@ -36,7 +41,13 @@ class Journalled(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def find_spec(env_id: str) -> EnvSpec:
-    """What Gymnasium knows about an id; an unknown one is refused with the nearest ids."""
+    """What Gymnasium knows about an id; an unknown one is refused with the nearest ids.
+
+    `module:Name-v0` is Gymnasium's own form: the module is imported, and registers the environment.
+    """
+    module, _, env_id = env_id.rpartition(":")
+    if module:
+        import_module_of_env(module, env_id)
     try:
         return gym.spec(env_id)
     except gym.error.Error:
@@ -46,6 +57,18 @@ def find_spec(env_id: str) -> EnvSpec:
             gym.register_envs(ale_py)
         raise SunriseError(
             f"there is no environment {env_id!r}.{near(env_id, gym.registry)} `sunrise envs` lists every id."
+        ) from None
+
+
+def import_module_of_env(module: str, env_id: str) -> None:
+    """Import the module that registers an environment, also from the folder that the command was given in."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise SunriseError(
+            f"the module {module!r} of the environment {env_id!r} cannot be imported: {error}."
         ) from None
 
 
@@ -62,14 +85,24 @@ def make_env(env: str | EnvSpec, training: bool = True, **options: Any) -> AnyEn
         raise SunriseError(f"the environment {spec.id!r} cannot be made: {error}") from error
 
 
-def factory(env: str | AnyEnv, training: bool = True, **options: Any) -> Callable[[], AnyEnv] | None:
+def factory(env: str | AnyEnv | Maker, training: bool = True, **options: Any) -> Callable[[], AnyEnv] | None:
     """How to make another environment like `env`, also in another process; None where there is no way to know."""
     if isinstance(env, str):
         return partial(make_env, env if env.startswith("ALE/") else find_spec(env), training, **options)
+    if not isinstance(env, gym.Env):
+        return partial(call, env)
     spec = env.spec
     if spec is None or any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
         return None  # a wrapper that does not record its arguments cannot be made again
     return partial(make_env, spec, training, **({"render_mode": None} if "render_mode" in spec.kwargs else {}))
+
+
+def call(maker: Maker) -> AnyEnv:
+    """The environment that a class or a function makes; what is no environment is refused."""
+    made = maker()
+    if not isinstance(made, gym.Env):
+        raise SunriseError(f"{maker} was given to make an environment, but what it makes is {made!r}.")
+    return made
 
 
 def attribute(env: AnyEnv | AnyVectorEnv, name: str) -> Any:
@@ -112,16 +145,21 @@ def discard(env: AnyVectorEnv) -> None:
 
 
 def as_vector(
-    env: str | AnyEnv | AnyVectorEnv, count: int = 1, vectorization: Literal["sync", "async"] = "sync", **options: Any
+    env: str | AnyEnv | AnyVectorEnv | Maker,
+    count: int = 1,
+    vectorization: Literal["sync", "async"] = "sync",
+    **options: Any,
 ) -> AnyVectorEnv:
-    """Any of the three ways to name an environment, as a vector environment."""
+    """Any of the four ways to give an environment, as a vector environment."""
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env) and count == 1:
         return make_vector(lambda: env, 1, "sync")
     make = factory(env, **options)
     if make is None:
-        raise SunriseError(f"num_envs is {count}, but one environment object was given: give its id instead.")
+        raise SunriseError(
+            f"num_envs is {count}, but one environment object was given: give its id or its class instead."
+        )
     return make_vector(make, count, vectorization)
 
 

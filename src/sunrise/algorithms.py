@@ -78,7 +78,6 @@ AUTHORS_SAC = {
     "loss_normaliser": "mask",
     "weight_action": "fresh",
     "alpha_in_target": "after",
-    "update_order": "critic",
     **AUTHORS_SCHEDULE,
     **AUTHORS_EVALUATION,
 }
@@ -91,6 +90,7 @@ AUTHORS_RAINBOW = {
     "max_grad_norm": 0.0,
     "importance_horizon": 500_000,
     "buffer_size": 500_000,
+    "learning_starts": 1599,
     "warmup": "ensemble",
     "truncation": "terminal",
     "empty_masks": "kept",

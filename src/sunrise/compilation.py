@@ -47,12 +47,16 @@ def use_cache() -> None:
 
 
 def find_device(name: str) -> jax.Device:
-    """`auto` is JAX's first device; otherwise the first of a platform."""
+    """`auto` is JAX's first device; otherwise the first of a platform, or one of them, such as `gpu:1`."""
+    platform_name, _, number = name.partition(":")
     try:
-        return jax.devices(None if name == "auto" else name)[0]
-    except RuntimeError:
-        platforms = {device.platform for device in jax.devices()}
-        raise SunriseError(f"device is {name!r}, but must be auto or one of {', '.join(platforms)}.") from None
+        return jax.devices(None if name == "auto" else platform_name)[int(number or 0)]
+    except (RuntimeError, ValueError, IndexError):
+        known = {device.platform for device in jax.devices()}
+        raise SunriseError(
+            f"device is {name!r}, but must be auto or one of {', '.join(known)}, or with a number such as "
+            f"{jax.devices()[0].platform}:0."
+        ) from None
 
 
 def _processor() -> str:

@@ -104,9 +104,10 @@ def put(trainer: Trainer, found: Checkpoint, facts: Mapping[str, Any]) -> None:
     An environment that cannot be brought back to where it was begins a new episode, and that is said.
     """
     arrays = found.arrays()
-    trainer.ensemble = load_tree(found.agents, trainer.ensemble)
+    device = next(iter(trainer.ensemble.step.devices()))
+    trainer.ensemble = jax.device_put(load_tree(found.agents, trainer.ensemble), device)
     back = fitted(trees(trainer), arrays)
-    trainer.tally = jax.tree.map(jax.numpy.array, back["tally"])
+    trainer.tally = jax.device_put(jax.tree.map(jax.numpy.array, back["tally"]), device)
     for name, array in in_place(trainer).items():
         array[...] = wanted(arrays, name, array)
     for name, rng in generators(trainer).items():

@@ -313,11 +313,15 @@ class Agent:
         key = root_key(self.config.run.seed, "init")
         with jax.default_device(self.device):
             if file is None:
-                self.ensemble, self.tally = self.sunrise.init(key, self.numbers)
+                start = self.sunrise.init(key, self.numbers)
             else:
                 shapes, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
-                self.ensemble = load_tree(file, shapes)
-                self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
+                start = (
+                    load_tree(file, shapes),
+                    jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally),
+                )
+        # Put there, and not only made there: every call they are given to then runs on their device.
+        self.ensemble, self.tally = jax.device_put(start, self.device)
         self._draws = 0
 
     def _exploit(self, members: State, obs: Observation) -> np.ndarray:

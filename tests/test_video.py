@@ -1,14 +1,17 @@
 """A film shows the episode that an evaluation would run."""
 
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 from sunrise import SAC, SunriseError
 from sunrise.cli import main
+from sunrise.errors import MissingExtraError
 from sunrise.video import find_ffmpeg, record_run
 
 
@@ -42,3 +45,19 @@ def test_the_return_of_the_film_is_that_of_the_evaluation(run: Path, tmp_path: P
     assert mean == pytest.approx(load_run(run).evaluate(1).mean, rel=1e-3)
     with pytest.raises(SunriseError, match="episodes is 0"):
         record_run(run, episodes=0)
+
+
+def test_the_demos_own_task_is_filmed_with_the_extra_that_the_message_names(tmp_path: Path) -> None:
+    tiny: dict[str, Any] = {"ensemble_size": 1, "net_arch": (8, 8), "learning_starts": 100, "buffer_size": 100}
+    model = SAC("MlpPolicy", "Pendulum-v1", **tiny, eval_freq=0, run_dir=str(tmp_path / "run"), batch_size=8)
+    model.learn(10, progress_bar=False)
+    path, mean = record_run(tmp_path / "run")
+    assert path.stat().st_size > 1000
+    assert mean < 0
+    needed = [Requirement(line) for line in metadata.requires("sunrise-rl") or ()]
+    video = {part.name for part in needed if part.marker is not None and part.marker.evaluate({"extra": "video"})}
+    message = str(MissingExtraError("a film", "video"))
+    assert video == {"imageio-ffmpeg", "gymnasium"}
+    assert all(name in message for name in video)
+    assert "gymnasium[classic-control]" in message
+    assert "sunrise-rl" not in message  # which is on no index

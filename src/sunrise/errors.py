@@ -1,7 +1,10 @@
 """Errors made for people: one sentence that says what is wrong and what to do."""
 
 import difflib
+import shlex
+import sys
 from collections.abc import Iterable
+from importlib import metadata
 from typing import Any
 
 
@@ -26,6 +29,23 @@ class EnvironmentFailedError(SunriseError):
 
     def __init__(self, where: str, cause: BaseException) -> None:
         super().__init__(f"the environment raised {type(cause).__name__} {where}: {cause}")
+
+
+class MissingExtraError(SunriseError):
+    """An optional part of this package is not installed; the message has the line that installs it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        from packaging.requirements import Requirement
+
+        parts = [Requirement(line) for line in metadata.requires("sunrise-rl") or ()]
+        # By name, with their versions: that works from a checkout and from a wheel, where our own name is on no index.
+        wanted = [
+            f"{part.name}{'[' + ','.join(sorted(part.extras)) + ']' if part.extras else ''}{part.specifier}"
+            for part in parts
+            if part.marker is not None and part.marker.evaluate({"extra": extra})
+        ]
+        line = shlex.join([sys.executable, "-m", "pip", "install", *wanted])
+        super().__init__(f"{what} needs the extra `{extra}`, which is not installed: {line}")
 
 
 def near(word: str, known: Iterable[str], count: int = 5) -> str:

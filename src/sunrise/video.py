@@ -12,7 +12,7 @@ from gymnasium.envs.mujoco import MujocoEnv
 from sunrise.agents import load_run
 from sunrise.envs.make import AnyEnv, make_env
 from sunrise.envs.renderers import PACKAGES, RendererChoice, resolve
-from sunrise.errors import SunriseError
+from sunrise.errors import MissingExtraError, SunriseError
 from sunrise.randomness import episode_seed
 from sunrise.settings import env_options
 
@@ -49,7 +49,7 @@ def record_run(
                 process.stdin.write(picture(env).tobytes())
                 total, over = 0.0, False
                 while not over:
-                    action, _ = model.predict(obs)
+                    action, _ = model.predict(obs, deterministic=True)
                     obs, reward, terminated, truncated, _ = env.step(action)
                     total, over = total + float(reward), terminated or truncated
                     process.stdin.write(picture(env).tobytes())
@@ -57,6 +57,8 @@ def record_run(
         if process.returncode:
             raise SunriseError(f"ffmpeg could not write {out} (exit {process.returncode}).")
         part.replace(out)
+    except gym.error.DependencyNotInstalled:  # what draws is asked for when it first draws
+        raise MissingExtraError(f"a film of {model.config.run.env_id}", "video") from None
     finally:
         part.unlink(missing_ok=True)
         env.close()
@@ -81,7 +83,7 @@ def find_ffmpeg() -> str:
     try:
         from imageio_ffmpeg import get_ffmpeg_exe  # type: ignore[import-untyped]
     except ImportError:
-        raise SunriseError('a film needs an extra: pip install "sunrise-rl[video]".') from None
+        raise MissingExtraError("a film", "video") from None
     return str(get_ffmpeg_exe())
 
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import UInt8
 
-from sunrise.errors import SunriseError, near
+from sunrise.errors import MissingExtraError, SunriseError, near
 
 GAMES_100K = (
     *("Alien", "Amidar", "Assault", "Asterix", "BankHeist", "BattleZone", "Boxing", "Breakout", "ChopperCommand"),
@@ -62,8 +62,8 @@ def require_packages() -> None:
     try:
         import ale_py
         import cv2  # noqa: F401
-    except ImportError as error:
-        raise SunriseError(f'Atari games need {error.name}: pip install "sunrise-rl[atari]".') from None
+    except ImportError:
+        raise MissingExtraError("an Atari game", "atari") from None
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner on stderr
 
 

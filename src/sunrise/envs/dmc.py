@@ -11,7 +11,7 @@ import numpy as np
 
 from sunrise.envs.display import no_display
 from sunrise.envs.renderers import Renderer, RendererChoice, View, make_renderer, resolve
-from sunrise.errors import SunriseError
+from sunrise.errors import MissingExtraError, SunriseError
 
 TASKS: dict[str, tuple[str, ...]] = {
     "acrobot": ("swingup", "swingup_sparse"),
@@ -89,9 +89,7 @@ def load(domain: str, task: str) -> Any:
                 settings["time_limit"] = 30.0  # 1000 steps, as everywhere else; its own is infinite
             env = suite.load(domain, task, settings, environment_kwargs={"flat_observation": True})
     except ModuleNotFoundError:
-        raise SunriseError(
-            f'the environment dmc/{domain}-{task} needs an extra: `pip install "sunrise-rl[dmc]"`.'
-        ) from None
+        raise MissingExtraError(f"the environment dmc/{domain}-{task}", "dmc") from None
     env.task.random.seed(None)
     if env.physics.model.nhfield:
         # A task with terrain opens an OpenGL context at each reset, only to upload the terrain to it.

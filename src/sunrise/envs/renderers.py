@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import mujoco
 import numpy as np
 
-from sunrise.errors import SunriseError, near
+from sunrise.errors import MissingExtraError, SunriseError, near
 
 RendererName = Literal["egl", "osmesa", "warp"]
 RendererChoice = Literal["auto", RendererName]
@@ -163,7 +163,7 @@ def import_warp() -> tuple[Any, Any]:
         import mujoco_warp
         import warp
     except ModuleNotFoundError:
-        raise SunriseError("the renderer 'warp' needs an extra: `pip install \"sunrise-rl[dmc]\"`.") from None
+        raise MissingExtraError("the renderer 'warp'", "dmc") from None
     warp.config.log_level = warp.LOG_ERROR
     stderr = os.dup(2)
     try:

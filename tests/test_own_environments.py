@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from sunrise import SAC, SunriseError
+from sunrise import SAC, Random, SunriseError
 from tests.toys import Counter, Pair
 
 TINY: dict[str, Any] = {
@@ -93,6 +93,16 @@ def test_a_class_or_a_function_gives_as_many_environments_as_are_needed() -> Non
         assert model.env.num_envs == 2
     with pytest.raises(SunriseError, match="was given to make an environment, but what it makes is 3"):
         SAC("MlpPolicy", lambda: 3, **TINY)  # type: ignore[arg-type]
+
+
+def test_a_training_without_an_update_says_so_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    SAC("MlpPolicy", Counter, **TINY | {"eval_freq": 0}).learn(8, progress_bar=False)
+    assert (
+        "Nothing was learned, not one update was made: learning_starts is 10 and the training ended at" in caplog.text
+    )
+    caplog.clear()
+    Random("MlpPolicy", Counter, eval_freq=0).learn(8, progress_bar=False)
+    assert not caplog.text
 
 
 def test_another_environment_takes_the_place_of_the_first_whole_or_not_at_all() -> None:

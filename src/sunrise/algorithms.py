@@ -20,6 +20,7 @@ from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
 from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
 from sunrise.settings import (
+    NEVER,
     OPTIONS_FOR,
     AtariSettings,
     Config,
@@ -98,7 +99,7 @@ AUTHORS_RAINBOW = {
 }
 AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
-NEVER = TrainingSettings(learning_starts=2**62, buffer_size=1000)
+NO_TRAINING = TrainingSettings(learning_starts=NEVER, buffer_size=1000)
 DMC = DMCSettings()
 CNN_POLICIES = ("CnnPolicy",)
 PIXEL_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=256)
@@ -160,7 +161,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "random": Algorithm(
         "random",
         MLP_POLICIES,
-        Config(RandomSettings(), DMC, EnsembleSettings(ensemble_size=1), NEVER),
+        Config(RandomSettings(), DMC, EnsembleSettings(ensemble_size=1), NO_TRAINING),
         AUTHORS_EVALUATION,
         to_states("The random agent", random, lambda *_: ()),
         paper_repeat,

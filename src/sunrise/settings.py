@@ -12,6 +12,9 @@ from sunrise.ensemble import EnsembleSettings, resolve_temperature, resolve_weig
 from sunrise.envs.renderers import RendererChoice, resolve
 from sunrise.errors import SunriseError, near
 
+NEVER = 2**62
+"""`learning_starts` of an agent that does not learn."""
+
 
 @dataclass(frozen=True)
 class TrainingSettings:

@@ -24,7 +24,7 @@ from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import begun, env_options, flatten_config, of_kind, with_settings
+from sunrise.settings import NEVER, begun, env_options, flatten_config, of_kind, with_settings
 from sunrise.spaces import batched, check_same, describe, restore
 from sunrise.tensors import load_tree, save_tree, with_suffix
 from sunrise.train import Trainer
@@ -198,11 +198,26 @@ class Agent:
         def on_step(episodes: list[Episode]) -> bool:
             return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
 
+        updates = trainer.updates
         try:
             train(trainer, until, evaluator, reporter, self.life, on_step)
         finally:
             self.ensemble, self.tally = trainer.ensemble, trainer.tally
+        if trainer.updates == updates:
+            self._say_why_nothing_was_learned(trainer)
         return self
+
+    def _say_why_nothing_was_learned(self, trainer: Trainer) -> None:
+        """A training without a single update is not what anybody asked for, unless the agent never learns."""
+        starts = self.config.training.learning_starts
+        if starts >= NEVER:
+            return
+        reason = "the replay buffer never held what an update needs"
+        if trainer.timesteps <= starts:
+            reason = f"learning_starts is {starts:,} and the training ended at timestep {trainer.timesteps:,}"
+        elif trainer.timesteps < self.config.training.train_freq:
+            reason = f"train_freq is {self.config.training.train_freq:,}"
+        log.warning("Nothing was learned, not one update was made: %s.", reason)
 
     @classmethod
     def resume(

@@ -6,7 +6,7 @@ PYTHON ?= python3
 JOBS   ?= 2
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 
-.PHONY: help demo test check soak bench lock clean
+.PHONY: help demo test slow check soak bench lock clean
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
@@ -32,13 +32,16 @@ $(VENV)/dev.stamp: locks/dev.txt pyproject.toml
 demo: $(VENV)/core.stamp  ## train five agents on Pendulum, print a table, draw the result
 	$(PY) -m sunrise demo
 
-test: $(VENV)/dev.stamp   ## format, lint, types and every test
+test: $(VENV)/dev.stamp   ## format, lint, types and every fast test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow"
 
-check: test               ## the same as test: what CI runs
+slow: $(VENV)/dev.stamp   ## the rest of the tests: learning, kills, real experiments
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
+
+check: test slow          ## both: what CI runs
 
 soak: $(VENV)/dev.stamp   ## kill real runs again and again (200 times each) and compare every bit
 	SUNRISE_KILLS=200 $(PY) -m pytest tests/test_kills.py

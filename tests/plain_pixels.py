@@ -53,13 +53,13 @@ def project(net: Any, x: Any, tanh: bool) -> Any:
 
 
 def gaussian(actor: Any, convolved: Any, tanh: bool, noise: Any) -> tuple[Any, Any]:
-    """An action and its log-density, by the change of variables."""
+    """An action and its log-density, by the change of variables: DrQ's exact, RAD's with 1e-6 in the logarithm."""
     mean, raw = jnp.split(forward(actor.policy, project(actor.projection, convolved, tanh)), 2, 1)
     std = jnp.exp(-10 + 6 * (jnp.tanh(raw) + 1))
     before = mean + std * noise
     action = jnp.tanh(before)
-    density = jax.scipy.stats.norm.logpdf(before, mean, std) - jnp.log(1 - action**2 + 1e-6)
-    return action, density.sum(1)
+    slope = -2 * jnp.log(jnp.cosh(before)) if tanh else jnp.log(1 - action**2 + 1e-6)
+    return action, (jax.scipy.stats.norm.logpdf(before, mean, std) - slope).sum(1)
 
 
 def crops(key: Any, pictures: np.ndarray, size: int) -> np.ndarray:
@@ -82,9 +82,10 @@ class Plain(NamedTuple):
 
 
 class Method(NamedTuple):
-    """Where RAD and DrQ differ; the values are RAD's."""
+    """Where RAD and DrQ differ, and which critic judges the actor; the values are RAD's."""
 
     tanh: bool = False
+    actor_critic: str = "after"
     encoder_tau: float = 0.05
     alpha_rate: float = 1e-4
     alpha_beta: float = 0.5
@@ -125,11 +126,12 @@ def update(
     if not due:
         return agent._replace(critic=critic, adams=(critic_adam, *agent.adams[1:]))
     draw = jax.random.normal(k_now, batch.action.shape)
-    seen = convolve(agent.critic.encoder.convolutions, obs[0])
+    judging = {"before": agent.critic, "after": critic}[method.actor_critic]
+    seen = convolve(judging.encoder.convolutions, obs[0])
 
     def actor_loss(actor: Any) -> Any:
         action, log_prob = gaussian(actor, seen, tanh, draw)
-        return (mask * (alpha * log_prob - jnp.minimum(*q_values(agent.critic, obs[0], action, tanh)))).mean()
+        return (mask * (alpha * log_prob - jnp.minimum(*q_values(judging, obs[0], action, tanh)))).mean()
 
     actor, actor_adam = adam(agent.actor, jax.grad(actor_loss)(agent.actor), agent.adams[1], 1e-3)
     log_prob = gaussian(agent.actor, seen, tanh, draw)[1]

@@ -88,6 +88,21 @@ def test_views_are_independent_of_each_other_and_for_obs_and_next_obs(pictures: 
     np.testing.assert_array_equal(seen.reward, batch.reward)
 
 
+def test_a_translated_observation_and_the_next_one_lie_at_the_same_place(pictures: np.ndarray) -> None:
+    """As in RAD's own code, which hands the offsets of the one to the other; crops have offsets of their own."""
+    zeros = np.zeros(ROWS, np.float32)
+    following = np.roll(pictures, 1, axis=0)
+    shape = PictureShape(STACK, HEIGHT, WIDTH, COLOURS)
+    batch = Batch(pictures, zeros[:, None], zeros, zeros, following)
+    seen = pixels.views(pixels.translate(shape, 9), shape, (1, 1))(batch, KEY)
+    places = offsets(pictures, np.asarray(seen.obs[0]))
+    assert_uniform(places, 3, 2)
+    for (top, left), picture, placed in zip(places, following, np.asarray(seen.next_obs[0]), strict=True):
+        black = np.zeros((STACK, 9, 9, COLOURS), np.uint8)
+        black[:, top : top + HEIGHT, left : left + WIDTH] = picture
+        np.testing.assert_array_equal(placed, black)
+
+
 def box(*shape: int, dtype: Any = np.uint8) -> gym.spaces.Box:
     return gym.spaces.Box(0, 255, shape, dtype)
 

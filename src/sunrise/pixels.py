@@ -40,6 +40,8 @@ class Augmentation(NamedTuple):
     """Without randomness: for acting, evaluation and uncertainty."""
     shape: PictureShape
     """What comes out of either."""
+    alike: bool = False
+    """A next observation is changed as its observation was, and not by an offset of its own."""
 
 
 # -- cutting and placing -----------------------------------------------------------------------------------------------
@@ -113,7 +115,11 @@ def crop(shape: PictureShape, size: int, random: bool = True) -> Augmentation:
 
 
 def translate(shape: PictureShape, size: int) -> Augmentation:
-    """Random places in a black picture of `size`."""
+    """Random places in a black picture of `size`, one for an observation and the next.
+
+    RAD's own code does so, and evaluates in the middle. It draws pictures of `size` and places their centre, and lets
+    its training episodes see them uncut, where its paper and ours draw a smaller picture and always act in the middle.
+    """
     if size < max(shape.height, shape.width):
         raise SunriseError(
             f"translate_size is {size}, but the pictures are {shape.height} x {shape.width}, which must fit into it."
@@ -122,6 +128,7 @@ def translate(shape: PictureShape, size: int) -> Augmentation:
         lambda key, pictures: random_translate(key, pictures, size),
         lambda pictures: centre_translate(pictures, size),
         shape._replace(height=size, width=size),
+        alike=True,
     )
 
 
@@ -141,6 +148,7 @@ def views(
 
     def augment(batch: Batch, key: PRNGKeyArray) -> Batch:
         k_obs, k_next = jax.random.split(key)
+        k_next = k_obs if augmentation.alike else k_next
         return batch._replace(obs=look(batch.obs, k_obs, counts[0]), next_obs=look(batch.next_obs, k_next, counts[1]))
 
     return augment

@@ -3,6 +3,8 @@
 The anchor is the crop that the critic saw, the positive is another crop of the same observation, and every other row's
 positive is a negative. The key encoder is the target critic's. The original steps the encoder with two Adams for this
 loss; both see the same gradients, so their steps are equal, and we take one Adam's step twice: the same mathematics.
+Two choices of ours: its code never crops at the last row or column, an offset that RAD's code and ours do draw; and it
+has a second learning rate for this loss, where its paper and ours have one for everything (both are 1e-3 by default).
 """
 
 from dataclasses import dataclass, field

@@ -3,14 +3,15 @@
 The convolutions belong to the critic and only its loss trains them; the actor looks through them. Observations of a
 batch come as views, [M, B, S, H, W, C]: the target is the mean over the views of the next observation, the critic's
 loss is the sum over the views of the observation, and the actor sees the first (DrQ, Kostrikov et al., 2020). One view
-is RAD. All losses are taken at the parameters before the step, so that a picture is convolved once for all of them.
+is RAD. As in the originals' own code the order is critic, actor, entropy weight, target, beginning with the first
+update, and the actor is judged by the critic after its step; the entropy weight in both losses is the one before.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -56,9 +57,12 @@ class PixelSettings:
     encoder_tau: float = 0.05
     """How far the target encoder moves towards the encoder when it moves."""
     policy_delay: int = 2
-    """Updates of the critic for each one of the actor and the entropy weight."""
+    """Updates of the critic for each one of the actor and the entropy weight; the first update is one of both."""
     target_update_interval: int = 2
-    """Updates between steps of the targets."""
+    """Updates between steps of the targets; the first update is followed by one."""
+    actor_critic: Literal["before", "after"] = "after"
+    """The actor looks through and is judged by the critic after its step, as in the originals' code, or before it,
+    which saves a pass of the convolutions."""
     ent_coef: str | float = "auto_0.1"
     """Entropy weight α: a number, `auto` to tune it from 1, or `auto_0.1` to tune it from 0.1."""
     target_entropy: str | float = "auto"
@@ -148,11 +152,12 @@ def pixel_sac(
     numbers: PixelNumbers,
     counts: tuple[int, int] = (1, 1),
     tanh: bool = False,
+    exact: bool = False,
 ) -> Learner:
     """SAC from pictures of `shape`, with `counts` views of an observation and of the next one.
 
     The critic is masked and weighted, the actor and the entropy weight are masked and not weighted. `tanh` bounds what
-    the encoders give.
+    the encoders give, and `exact` says how log π is computed (`squash`).
     """
     adam = optax.adam(numbers.learning_rate)
     alpha_adam = optax.adam(numbers.alpha_learning_rate, b1=numbers.alpha_beta)
@@ -195,7 +200,7 @@ def pixel_sac(
 
     def propose(state: PixelState, obs: Observation, key: PRNGKeyArray | None) -> Array:
         mean, log_std = gaussian(state.actor, look(state, obs))
-        return jnp.tanh(mean) if key is None else squash(mean, log_std, key)[0]
+        return jnp.tanh(mean) if key is None else squash(mean, log_std, key, exact)[0]
 
     def judge(state: PixelState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
         return values(state.critic, look(state, obs), action)
@@ -210,7 +215,8 @@ def pixel_sac(
         _, k_next = jax.random.split(key)
         count, rows = batch.next_obs.shape[:2]
         pictures = together(batch.next_obs)
-        next_action, log_prob = squash(*gaussian(state.actor, state.critic.encoder.convolutions(pictures)), k_next)
+        policy = gaussian(state.actor, state.critic.encoder.convolutions(pictures))
+        next_action, log_prob = squash(*policy, k_next, exact)
         next_q = values(state.target, state.target.encoder.convolutions(pictures), next_action)
         # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s'), at each view
         value = (next_q.min(axis=0) - jnp.exp(state.log_alpha) * log_prob).reshape(count, rows)
@@ -257,22 +263,29 @@ def pixel_sac(
 
         alpha = jnp.exp(state.log_alpha)
 
-        def actor_loss(actor: Actor, convolved: Array, latents: Array) -> tuple[Array, Array]:
-            action, log_prob = squash(*gaussian(actor, convolved), k_now)
-            loss = alpha * log_prob - q_values(state.critic.heads, latents, action).min(axis=0)
-            return masked_mean(loss, mask, settings.loss_normaliser), log_prob
+        def actor_gradient(actor: Actor) -> tuple[tuple[Array, Array], Actor]:
+            """Of the actor's loss: through its own projection and policy, not through the critic's networks."""
+            judging, seen, known = state.critic, convolved, latents
+            if settings.actor_critic == "after":
+                judging, seen = critic, critic.encoder.convolutions(pictures[:rows])
+                known = critic.encoder.projection(seen, tanh)
+
+            def loss(actor: Actor) -> tuple[Array, Array]:
+                action, log_prob = squash(*gaussian(actor, seen), k_now, exact)
+                value = alpha * log_prob - q_values(judging.heads, known, action).min(axis=0)
+                return masked_mean(value, mask, settings.loss_normaliser), log_prob
+
+            return jax.value_and_grad(loss, has_aux=True)(actor)
 
         # Only the gradient is behind the condition: a state that passes through one is copied, which is slow on CPU.
-        due = (step + 1) % settings.policy_delay == 0
-        (actor_value, log_prob), actor_gradient = jax.lax.cond(
+        due = step % settings.policy_delay == 0
+        (actor_value, log_prob), gradient_of_actor = jax.lax.cond(
             due,
-            jax.value_and_grad(actor_loss, has_aux=True),
-            lambda actor, *_: ((jnp.zeros_like(value), jnp.zeros_like(mask)), jax.tree.map(jnp.zeros_like, actor)),
+            actor_gradient,
+            lambda actor: ((jnp.zeros_like(value), jnp.zeros_like(mask)), jax.tree.map(jnp.zeros_like, actor)),
             state.actor,
-            convolved,
-            latents,
         )
-        change, actor_opt = adam.update(actor_gradient, state.actor_opt)
+        change, actor_opt = adam.update(gradient_of_actor, state.actor_opt)
         actor = optax.apply_updates(state.actor, change)
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         acting = when(
@@ -284,7 +297,7 @@ def pixel_sac(
             polyak(state.target.encoder, critic.encoder, numbers.encoder_tau),
             polyak(state.target.heads, critic.heads, numbers.tau),
         )
-        target = when((step + 1) % settings.target_update_interval == 0, target, state.target)
+        target = when(step % settings.target_update_interval == 0, target, state.target)
 
         norm = optax.tree.norm((critic, actor))
         # The actor's numbers count as often as it is delayed: their mean over updates is then that over actor steps.

@@ -15,11 +15,12 @@ class RADSettings:
     pixel: PixelSettings = field(default_factory=PixelSettings)
     """The agent that sees what the augmentation leaves."""
     augmentation: Literal["crop", "translate", "none"] = "crop"
-    """Random crops, random places in a larger black picture, or none: the centre crop always, which is plain SAC."""
+    """Random crops, random places in a larger black picture (one for an observation and the next), or none: the centre
+    crop always, which is plain SAC."""
     crop_size: int = 84
     """Side of a crop."""
     translate_size: int = 108
-    """Side of the black picture in which the whole one is placed."""
+    """Side of the black picture in which the whole one, of `render_size`, is placed."""
 
 
 def rad_augmentation(shape: PictureShape, settings: RADSettings) -> Augmentation:

@@ -112,12 +112,17 @@ def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
     return start, tuned
 
 
-def squash(mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray) -> tuple[Array, Array]:
-    """A sample of tanh(N(mean, std)) and its log-probability."""
+def squash(
+    mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray, exact: bool = False
+) -> tuple[Array, Array]:
+    """A sample of tanh(N(mean, std)) and its log-probability: `exact`, or with 1e-6 beside the slope of tanh."""
     noise = jax.random.normal(key, mean.shape)
-    action = jnp.tanh(mean + jnp.exp(log_std) * noise)
+    raw = mean + jnp.exp(log_std) * noise
+    action = jnp.tanh(raw)
     gaussian = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
-    return action, jnp.sum(gaussian - jnp.log(1 - action**2 + 1e-6), axis=-1)
+    # log(1 − tanh²(x)) = 2 (log 2 − x − log(1 + exp(−2x))), which does not lose its digits where tanh is flat.
+    slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw)) if exact else jnp.log(1 - action**2 + 1e-6)
+    return action, jnp.sum(gaussian - slope, axis=-1)
 
 
 def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumbers) -> Learner:

@@ -18,7 +18,7 @@ from sunrise.experiments.paper import SEARCH
 from sunrise.fitting import moves_on
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import flatten_config
+from sunrise.settings import flatten_config, resolved
 from tests.image_control import Dot
 
 TINY: dict[str, Any] = {
@@ -46,7 +46,7 @@ def register() -> None:
 
 
 def test_the_defaults_are_the_papers() -> None:
-    rad = flatten_config(starting("rad"))
+    rad = flatten_config(resolved(starting("rad")))
     paper = {
         "pixels": True,
         "render_size": 100,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ from sunrise.types import Observation
 
 T = TypeVar("T")
 Init: TypeAlias = Literal["default", "rlkit", "xavier"]
+LAYER_NORM_EPS = 1e-5
 
 
 class Linear(eqx.Module):
@@ -25,18 +26,56 @@ class Linear(eqx.Module):
         return x @ self.weight + self.bias
 
 
+class LayerNorm(eqx.Module):
+    """Each row with mean 0 and variance 1, then scaled and shifted (Ba et al., 2016)."""
+
+    scale: Float[Array, "width"]
+    shift: Float[Array, "width"]
+
+    def __call__(self, x: Float[Array, "B width"], eps: float = LAYER_NORM_EPS) -> Float[Array, "B width"]:
+        return standardised(x, eps) * self.scale + self.shift
+
+
+class Dropout(NamedTuple):
+    """Units left out at random in one use of a network (Srivastava et al., 2014); those that stay make up for them."""
+
+    key: PRNGKeyArray
+    rate: float
+
+    def __call__(self, x: Float[Array, "B width"], depth: int) -> Float[Array, "B width"]:
+        kept = jax.random.bernoulli(jax.random.fold_in(self.key, depth), 1 - self.rate, x.shape)
+        return jnp.where(kept, x / (1 - self.rate), 0)
+
+
 class MLP(eqx.Module):
-    """Linear layers with ReLU between them."""
+    """Linear layers with ReLU between them; with norms, each hidden layer is normalised before its ReLU."""
 
     layers: tuple[Linear, ...]
+    norms: tuple[LayerNorm, ...] = ()
 
-    def __call__(self, x: Float[Array, "B in"]) -> Float[Array, "B out"]:
-        for layer in self.layers[:-1]:
-            x = jax.nn.relu(layer(x))
+    def __call__(self, x: Float[Array, "B in"], dropout: Dropout | None = None) -> Float[Array, "B out"]:
+        for depth, layer in enumerate(self.layers[:-1]):
+            x = layer(x)
+            if dropout is not None:
+                x = dropout(x, depth)
+            if self.norms:
+                x = self.norms[depth](x)
+            x = jax.nn.relu(x)
         return self.layers[-1](x)
 
 
-def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float) -> MLP:
+def standardised(x: Float[Array, "B width"], eps: float = LAYER_NORM_EPS) -> Float[Array, "B width"]:
+    """Each row with mean 0 and variance 1."""
+    x = x - x.mean(axis=-1, keepdims=True)
+    return x * jax.lax.rsqrt(jnp.mean(x**2, axis=-1, keepdims=True) + eps)
+
+
+def layer_norm(width: int) -> LayerNorm:
+    """A normalisation whose scale and shift change nothing yet."""
+    return LayerNorm(jnp.ones(width), jnp.zeros(width))
+
+
+def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float, normed: bool = False) -> MLP:
     """A fresh MLP with `sizes` = (in, hidden..., out).
 
     `default` is U(±1/√in) for weights and biases, as most frameworks do. `rlkit` is what the authors' code does:
@@ -58,7 +97,7 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float) 
             layers.append(Linear(rows[:-1] * last_bound, rows[-1] * last_bound))
         else:
             layers.append(Linear(rows[:-1] * o**-0.5, jnp.full(o, 0.1)))
-    return MLP(tuple(layers))
+    return MLP(tuple(layers), tuple(layer_norm(width) for width in sizes[1:-1]) if normed else ())
 
 
 def polyak(target: T, source: T, tau: Float[Array, ""] | float) -> T:

@@ -1,31 +1,62 @@
-"""Twin critics and masked losses: what the actor-critic learners have in common."""
+"""K critics and masked losses: what the actor-critic learners have in common."""
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.networks import MLP, Init, flatten, mlp
+from sunrise.learners.architecture import ArchitectureSettings, Network
+from sunrise.networks import Dropout, flatten
 from sunrise.types import Backup, Batch, Observation
 
-CRITICS = 2
+T = TypeVar("T")
 Normaliser: TypeAlias = Literal["rows", "mask"]
 
 
-def twin(key: PRNGKeyArray, sizes: Sequence[int], init: Init) -> MLP:
-    """Two networks as one, with K on axis 0 of every leaf."""
-    both: MLP = jax.vmap(lambda k: mlp(k, sizes, init, last_bound=3e-3))(jax.random.split(key, CRITICS))
-    return both
+class Use(IntEnum):
+    """What a key is folded with for a use of its own.
+
+    No split of it reaches so far: `fold_in(key, i)` and `split(key, n)[i]` are the same key.
+    """
+
+    SUBSET = 2**31
+    JUDGE = 2**31 + 1
+    NEXT = 2**31 + 2
+    WEIGHT = 2**31 + 3
+    CRITIC = 2**31 + 4
+    ACTOR = 2**31 + 5
 
 
-def q_values(critics: MLP, obs: Observation, action: Float[Array, "B A"]) -> Float[Array, "K B"]:
-    """Q_k(s, a) of each critic."""
+def dropout(settings: ArchitectureSettings, key: PRNGKeyArray | None, use: Use) -> Dropout | None:
+    """The units left out in one use of the critics; none without a key, as in evaluation."""
+    if key is None or settings.dropout == 0:
+        return None
+    return Dropout(jax.random.fold_in(key, use), settings.dropout)
+
+
+def q_values(
+    critics: Network, obs: Observation, action: Float[Array, "B A"], dropout: Dropout | None = None
+) -> Float[Array, "K B"]:
+    """Q_k(s, a) of each critic; each leaves out units of its own."""
     rows = jnp.concatenate([flatten(obs), action], axis=-1)
-    values: Array = jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
+    values: Array
+    if dropout is None:
+        values = jax.vmap(lambda critic: critic(rows)[:, 0])(critics)
+    else:
+        keys = jax.random.split(dropout.key, jax.tree.leaves(critics)[0].shape[0])
+        values = jax.vmap(lambda critic, key: critic(rows, dropout._replace(key=key))[:, 0])(critics, keys)
     return values
+
+
+def target_value(settings: ArchitectureSettings, q: Float[Array, "K B"], key: PRNGKeyArray) -> Float[Array, "B"]:
+    """The minimum of M critics drawn at random, the same for all rows (Chen et al., 2021); of all, where M is all."""
+    if settings.critic_subset < settings.n_critics:
+        q = q[jax.random.permutation(jax.random.fold_in(key, Use.SUBSET), q.shape[0])[: settings.critic_subset]]
+    return q.min(axis=0)
 
 
 def masked_mean(
@@ -38,32 +69,58 @@ def masked_mean(
 class CriticStep(NamedTuple):
     """What a step of the critics gives: their next state, and what they said before it."""
 
-    critics: MLP
+    critics: Network
     opt: optax.OptState
     loss: Float[Array, ""]
     q: Float[Array, "K B"]
     error: Float[Array, "K B"]
     """|TD error|, neither weighted nor masked."""
-    gradient: MLP
+    gradient: Network
 
 
 def critic_step(
     optimiser: optax.GradientTransformation,
-    critics: MLP,
+    critics: Network,
     opt: optax.OptState,
     batch: Batch,
     mask: Float[Array, "B"],
     backup: Backup,
     weight: Float[Array, "*K B"],
     normaliser: Normaliser = "rows",
+    dropout: Dropout | None = None,
 ) -> CriticStep:
     """L_WQ = w (Q(s, a) − y)²: a step on the weighted, masked Bellman residual of each critic."""
 
-    def loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
-        q = q_values(critics, batch.obs, batch.action)
+    def loss(critics: Network) -> tuple[Array, tuple[Array, Array]]:
+        q = q_values(critics, batch.obs, batch.action, dropout)
         error = q - backup.target
         return masked_mean(weight * error**2, mask, normaliser).sum(), (q, jnp.abs(error))
 
     (value, (q, error)), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
-    change, opt = optimiser.update(gradient, opt)
+    change, opt = optimiser.update(gradient, opt, critics)
     return CriticStep(optax.apply_updates(critics, change), opt, value, q, error, gradient)
+
+
+def is_due(interval: int, step: Array) -> Array:
+    """Whether this is an `interval`-th update."""
+    due: Array = (step + 1) % interval == 0
+    return due
+
+
+def every(interval: int, step: Array, compute: Callable[..., T], *arguments: object) -> T:
+    """What `compute` gives in every `interval`-th update, and zeros in the others.
+
+    Only gradients should be computed so: a state that passes through a condition is copied, which is slow on CPU.
+    """
+    if interval == 1:
+        return compute(*arguments)
+    shapes = jax.eval_shape(compute, *arguments)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    found: T = jax.lax.cond(is_due(interval, step), compute, lambda *_: zeros, *arguments)
+    return found
+
+
+def when(due: Array, new: T, old: T) -> T:
+    """The new tree, or the old one."""
+    chosen: T = jax.tree.map(lambda a, b: jnp.where(due, a, b), new, old)
+    return chosen

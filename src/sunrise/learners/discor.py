@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.critics import CRITICS, masked_mean, q_values, twin
+from sunrise.learners.architecture import ArchitectureSettings, new_critics
+from sunrise.learners.critics import masked_mean, q_values
 from sunrise.learners.sac import SACSettings
 from sunrise.networks import MLP, polyak
 from sunrise.types import Backup, Batch, Info, Learner, State
@@ -50,8 +51,9 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
     def init(key: PRNGKeyArray) -> DisCorState:
         k_inner, k_errors = jax.random.split(key)
         arch = settings.sac.net_arch
-        errors = twin(k_errors, (obs_dim + action_dim, *arch, arch[-1], 1), "xavier")
-        temperature = jnp.full(CRITICS, settings.discor_temperature)
+        plain = ArchitectureSettings(n_critics=settings.sac.architecture.n_critics)
+        errors = new_critics(k_errors, (obs_dim + action_dim, *arch, arch[-1], 1), "xavier", plain)
+        temperature = jnp.full(plain.n_critics, settings.discor_temperature)
         return DisCorState(inner.init(k_inner), errors, errors, adam.init(errors), temperature)
 
     def learn(

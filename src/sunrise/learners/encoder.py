@@ -10,13 +10,12 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from sunrise.convolution import conv
 from sunrise.errors import SunriseError
-from sunrise.networks import MLP, Linear
+from sunrise.networks import MLP, Linear, standardised
 from sunrise.pixels import PictureShape
 
 KERNEL, FIRST_STRIDE = 3, 2
 RELU_GAIN = 2**0.5
 KernelInit = Literal["delta", "orthogonal"]
-LAYER_NORM_EPS = 1e-5
 BLOCK = 64
 """Columns that are made orthogonal to each other before the next ones."""
 
@@ -41,10 +40,7 @@ class Projection(eqx.Module):
     shift: Float[Array, "Z"]
 
     def __call__(self, x: Float[Array, "B F"], tanh: bool) -> Float[Array, "B Z"]:
-        x = self.linear(x)
-        x = x - x.mean(axis=-1, keepdims=True)
-        x = x * jax.lax.rsqrt(jnp.mean(x**2, axis=-1, keepdims=True) + LAYER_NORM_EPS)
-        x = x * self.scale + self.shift
+        x = standardised(self.linear(x)) * self.scale + self.shift
         return jnp.tanh(x) if tanh else x
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,7 +19,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from sunrise.learners.critics import CRITICS, Normaliser, masked_mean, q_values
+from sunrise.learners.architecture import CRITICS
+from sunrise.learners.critics import Normaliser, masked_mean, q_values, when
 from sunrise.learners.encoder import (
     Convolutions,
     KernelInit,
@@ -37,7 +38,6 @@ from sunrise.networks import MLP, polyak
 from sunrise.pixels import Augmentation, PictureShape, as_stacks, views
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
-T = TypeVar("T")
 LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0
 METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "parameter_norm")
 
@@ -309,9 +309,3 @@ def pixel_sac(
     return Learner(
         init, propose, judge, bellman, judge_next, learn, METRICS, augment=views(augmentation, shape, counts)
     )
-
-
-def when(due: Array, new: T, old: T) -> T:
-    """The new tree, or the old one."""
-    chosen: T = jax.tree.map(lambda a, b: jnp.where(due, a, b), new, old)
-    return chosen

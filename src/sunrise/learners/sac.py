@@ -1,7 +1,7 @@
 """Soft Actor-Critic for one agent (Haarnoja et al., 2018), with twin critics and a tuned entropy weight."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import jax
@@ -10,8 +10,20 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.errors import SunriseError
-from sunrise.learners.critics import Normaliser, critic_step, masked_mean, q_values, twin
-from sunrise.networks import MLP, flatten, mlp, polyak
+from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
+from sunrise.learners.critics import (
+    Normaliser,
+    Use,
+    critic_step,
+    dropout,
+    every,
+    is_due,
+    masked_mean,
+    q_values,
+    target_value,
+    when,
+)
+from sunrise.networks import Init, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
@@ -32,8 +44,8 @@ class SACSettings:
     """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
     net_arch: tuple[int, ...] = (256, 256)
     """Hidden layers of actor and critics."""
-    init: Literal["default", "rlkit"] = "default"
-    """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code."""
+    init: Init = "default"
+    """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code; `xavier` as in REDQ's and DroQ's."""
     target_init: Literal["copy", "random"] = "copy"
     """Target critics start as a copy of the critics, or with random weights of their own (the authors' code)."""
     loss_normaliser: Normaliser = "rows"
@@ -42,9 +54,15 @@ class SACSettings:
     """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
     alpha_in_target: Literal["before", "after"] = "before"
     """Actor and target use α before its step, or after it (the authors' code)."""
-    update_order: Literal["critic", "actor"] = "critic"
+    update_order: Literal["critic", "actor", "together"] = "critic"
     """The critics step first and the actor on the stepped ones; or actor and α first, and the critics' target is
-    theirs (DisCor's own code)."""
+    theirs (DisCor's own code); or all of them from where they were (REDQ's)."""
+    policy_delay: int = 1
+    """Updates of the critics and targets for each one of the actor and the entropy weight."""
+    actor_value: Literal["min", "mean"] = "min"
+    """The actor climbs the minimum of all critics, or their mean (REDQ, DroQ)."""
+    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
+    """The networks."""
 
 
 class SACNumbers(NamedTuple):
@@ -59,9 +77,9 @@ class SACNumbers(NamedTuple):
 class SACState(NamedTuple):
     """Parameters and optimiser states of one agent; `critics` and `targets` have K on axis 0."""
 
-    actor: MLP
-    critics: MLP
-    targets: MLP
+    actor: Network
+    critics: Network
+    targets: Network
     log_alpha: Float[Array, ""]
     actor_opt: optax.OptState
     critic_opt: optax.OptState
@@ -71,7 +89,7 @@ class SACState(NamedTuple):
 class ActorStep(NamedTuple):
     """What a step of the actor and of α gives: their next state, and what they said before it."""
 
-    actor: MLP
+    actor: Network
     actor_opt: optax.OptState
     log_alpha: Float[Array, ""]
     alpha_opt: optax.OptState
@@ -129,17 +147,22 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
     """SAC as a learner: the actor is masked and not weighted, the critics are masked and weighted."""
     adam = optax.adam(numbers.learning_rate)
     start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
+    made = settings.architecture
+    if settings.policy_delay > 1 and (settings.alpha_in_target, settings.update_order == "actor") != ("before", False):
+        raise SunriseError(
+            f"policy_delay is {settings.policy_delay}, but must be 1 where the target is of the stepped actor or α."
+        )
 
     def init(key: PRNGKeyArray) -> SACState:
         k_actor, k_critics, k_targets = jax.random.split(key, 3)
         sizes = (obs_dim + action_dim, *settings.net_arch, 1)
         actor = mlp(k_actor, (obs_dim, *settings.net_arch, 2 * action_dim), settings.init, last_bound=1e-3)
-        critics = twin(k_critics, sizes, settings.init)
-        targets = critics if settings.target_init == "copy" else twin(k_targets, sizes, settings.init)
+        critics = new_critics(k_critics, sizes, settings.init, made)
+        targets = critics if settings.target_init == "copy" else new_critics(k_targets, sizes, settings.init, made)
         log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
         return SACState(actor, critics, targets, log_alpha, adam.init(actor), adam.init(critics), adam.init(log_alpha))
 
-    def gaussian(actor: MLP, obs: Observation) -> tuple[Array, Array]:
+    def gaussian(actor: Network, obs: Observation) -> tuple[Array, Array]:
         mean, log_std = jnp.split(actor(flatten(obs)), 2, axis=-1)
         return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
@@ -148,10 +171,10 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         return jnp.tanh(mean) if key is None else squash(mean, log_std, key)[0]
 
     def judge(state: SACState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
-        return q_values(state.critics, obs, action)
+        return q_values(state.critics, obs, action, dropout(made, key, Use.JUDGE))
 
     def judge_next(state: SACState, batch: Batch, action: Array, key: PRNGKeyArray) -> Array:
-        return q_values(state.targets, batch.next_obs, action)
+        return q_values(state.targets, batch.next_obs, action, dropout(made, key, Use.JUDGE))
 
     def alpha_step(state: SACState, mask: Array, log_prob: Array) -> tuple[Array, optax.OptState]:
         if not tune_alpha:
@@ -170,36 +193,44 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         _, log_prob = squash(*gaussian(state.actor, batch.obs), k_now)
         return jnp.exp(alpha_step(state, mask, log_prob)[0])
 
-    def actor_step(state: SACState, critics: MLP, batch: Batch, mask: Array, k_now: PRNGKeyArray) -> ActorStep:
-        """A step of the actor towards what `critics` value, and of α."""
+    def actor_step(
+        state: SACState, critics: Network, batch: Batch, mask: Array, step: Array, key: PRNGKeyArray
+    ) -> ActorStep:
+        """A step of the actor towards what `critics` value, and of α; where it is not due, everything stays."""
+        k_now, _, _ = jax.random.split(key, 3)
         alpha = alpha_in_use(state, batch, mask, k_now)
 
-        def loss(actor: MLP) -> tuple[Array, Array]:
+        def loss(actor: Network) -> tuple[Array, Array]:
             action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
-            rows = alpha * log_prob - q_values(critics, batch.obs, action).min(axis=0)
+            q = q_values(critics, batch.obs, action, dropout(made, key, Use.ACTOR))
+            rows = alpha * log_prob - (q.min(axis=0) if settings.actor_value == "min" else q.mean(axis=0))
             return masked_mean(rows, mask, settings.loss_normaliser), log_prob
 
-        (value, log_prob), gradient = jax.value_and_grad(loss, has_aux=True)(state.actor)
+        delay = settings.policy_delay
+        gradient_of = jax.value_and_grad(loss, has_aux=True)
+        (value, log_prob), gradient = every(delay, step, gradient_of, state.actor)
         change, actor_opt = adam.update(gradient, state.actor_opt)
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
-        return ActorStep(
-            optax.apply_updates(state.actor, change), actor_opt, log_alpha, alpha_opt, value, alpha, log_prob
-        )
+        new = optax.apply_updates(state.actor, change), actor_opt, log_alpha, alpha_opt
+        if delay > 1:
+            new = when(is_due(delay, step), new, (state.actor, state.actor_opt, state.log_alpha, state.alpha_opt))
+        # What is reported counts as often as it is delayed: its mean over updates is then that over actor steps.
+        return ActorStep(*new, delay * value, alpha, delay * log_prob)
 
     def bellman(state: SACState, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
         k_now, k_next, k_weight = jax.random.split(key, 3)
         actor, alpha = state.actor, alpha_in_use(state, batch, mask, k_now)
         if settings.update_order == "actor":  # the same step as in `learn`: compiled together, it is taken once
-            stepped = actor_step(state, state.critics, batch, mask, k_now)
+            stepped = actor_step(state, state.critics, batch, mask, jnp.zeros(()), key)
             actor, alpha = stepped.actor, jnp.exp(stepped.log_alpha)
         next_policy = gaussian(actor, batch.next_obs)
         next_action, next_log_prob = squash(*next_policy, k_next)
-        next_q = q_values(state.targets, batch.next_obs, next_action)
+        next_q = q_values(state.targets, batch.next_obs, next_action, dropout(made, key, Use.NEXT))
         # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s')
-        value = next_q.min(axis=0) - alpha * next_log_prob
+        value = target_value(made, next_q, key) - alpha * next_log_prob
         if settings.weight_action == "fresh":
             next_action = squash(*next_policy, k_weight)[0]
-            next_q = q_values(state.targets, batch.next_obs, next_action)
+            next_q = q_values(state.targets, batch.next_obs, next_action, dropout(made, key, Use.WEIGHT))
         return Backup(target=batch.reward + batch.discount * value, action=next_action, votes=next_q)
 
     def learn(
@@ -211,13 +242,13 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         step: Array,
         key: PRNGKeyArray,
     ) -> tuple[SACState, Info]:
-        k_now, _, _ = jax.random.split(key, 3)
+        left_out = dropout(made, key, Use.CRITIC)
         stepped = critic_step(
-            adam, state.critics, state.critic_opt, batch, mask, backup, weight, settings.loss_normaliser
+            adam, state.critics, state.critic_opt, batch, mask, backup, weight, settings.loss_normaliser, left_out
         )
         critics = stepped.critics
         judges = critics if settings.update_order == "critic" else state.critics
-        acting = actor_step(state, judges, batch, mask, k_now)
+        acting = actor_step(state, judges, batch, mask, step, key)
         targets = polyak(state.targets, critics, numbers.tau)
         # Finite only if the gradients were; and the new parameters exist before it: XLA then copies no state.
         norm = optax.tree.norm((critics, acting.actor))

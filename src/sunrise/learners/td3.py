@@ -1,15 +1,26 @@
 """TD3 for one agent (Fujimoto et al., 2018): a deterministic actor, twin critics, smoothed targets, delayed updates."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.critics import critic_step, masked_mean, q_values, twin
-from sunrise.networks import MLP, flatten, mlp, polyak
+from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
+from sunrise.learners.critics import (
+    Use,
+    critic_step,
+    dropout,
+    every,
+    is_due,
+    masked_mean,
+    q_values,
+    target_value,
+    when,
+)
+from sunrise.networks import flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "actor_loss", "q_mean", "gradient_norm")
@@ -33,6 +44,10 @@ class TD3Settings:
     """Updates of the critics for each one of the actor and the targets."""
     net_arch: tuple[int, ...] = (400, 300)
     """Hidden layers of actor and critics."""
+    actor_value: Literal["first", "min", "mean"] = "first"
+    """The actor climbs the first critic, the minimum of all, or their mean."""
+    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
+    """The networks."""
 
 
 class TD3Numbers(NamedTuple):
@@ -48,16 +63,16 @@ class TD3Numbers(NamedTuple):
 class Slow(NamedTuple):
     """What moves only every `policy_delay` updates."""
 
-    actor: MLP
+    actor: Network
     actor_opt: optax.OptState
-    target_actor: MLP
-    target_critics: MLP
+    target_actor: Network
+    target_critics: Network
 
 
 class TD3State(NamedTuple):
     """Parameters and optimiser states of one agent; critics have K on axis 0."""
 
-    critics: MLP
+    critics: Network
     critic_opt: optax.OptState
     slow: Slow
 
@@ -70,14 +85,15 @@ def td3_numbers(settings: TD3Settings, action_dim: int) -> TD3Numbers:
 def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Numbers) -> Learner:
     """TD3 as a learner."""
     adam = optax.adam(numbers.learning_rate)
+    made = settings.architecture
 
     def init(key: PRNGKeyArray) -> TD3State:
         k_actor, k_critics = jax.random.split(key)
         actor = mlp(k_actor, (obs_dim, *settings.net_arch, action_dim), "default", last_bound=3e-3)
-        critics = twin(k_critics, (obs_dim + action_dim, *settings.net_arch, 1), "default")
+        critics = new_critics(k_critics, (obs_dim + action_dim, *settings.net_arch, 1), "default", made)
         return TD3State(critics, adam.init(critics), Slow(actor, adam.init(actor), actor, critics))
 
-    def policy(actor: MLP, obs: Observation) -> Float[Array, "B A"]:
+    def policy(actor: Network, obs: Observation) -> Float[Array, "B A"]:
         return jnp.tanh(actor(flatten(obs)))
 
     def propose(state: TD3State, obs: Observation, key: PRNGKeyArray | None) -> Array:
@@ -87,18 +103,18 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
         return jnp.clip(action + numbers.action_noise * jax.random.normal(key, action.shape), -1, 1)
 
     def judge(state: TD3State, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
-        return q_values(state.critics, obs, action)
+        return q_values(state.critics, obs, action, dropout(made, key, Use.JUDGE))
 
     def judge_next(state: TD3State, batch: Batch, action: Array, key: PRNGKeyArray) -> Array:
-        return q_values(state.slow.target_critics, batch.next_obs, action)
+        return q_values(state.slow.target_critics, batch.next_obs, action, dropout(made, key, Use.JUDGE))
 
     def bellman(state: TD3State, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
         next_action = policy(state.slow.target_actor, batch.next_obs)
         noise = numbers.target_policy_noise * jax.random.normal(key, next_action.shape)
         clip = numbers.target_noise_clip
         next_action = jnp.clip(next_action + jnp.clip(noise, -clip, clip), -1, 1)
-        next_q = judge_next(state, batch, next_action, key)
-        return Backup(batch.reward + batch.discount * next_q.min(axis=0), next_action, next_q)
+        next_q = q_values(state.slow.target_critics, batch.next_obs, next_action, dropout(made, key, Use.NEXT))
+        return Backup(batch.reward + batch.discount * target_value(made, next_q, key), next_action, next_q)
 
     def learn(
         state: TD3State,
@@ -109,26 +125,21 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
         step: Array,
         key: PRNGKeyArray,
     ) -> tuple[TD3State, Info]:
-        stepped = critic_step(adam, state.critics, state.critic_opt, batch, mask, backup, weight)
+        left_out = dropout(made, key, Use.CRITIC)
+        stepped = critic_step(adam, state.critics, state.critic_opt, batch, mask, backup, weight, dropout=left_out)
         critics = stepped.critics
 
-        def actor_loss(actor: MLP) -> Array:
-            first = jax.tree.map(lambda leaf: leaf[:1], critics)
-            return masked_mean(-q_values(first, batch.obs, policy(actor, batch.obs))[0], mask)
+        def actor_loss(actor: Network) -> Array:
+            asked = jax.tree.map(lambda leaf: leaf[:1], critics) if settings.actor_value == "first" else critics
+            q = q_values(asked, batch.obs, policy(actor, batch.obs), dropout(made, key, Use.ACTOR))
+            return masked_mean(-(q.mean(axis=0) if settings.actor_value == "mean" else q.min(axis=0)), mask)
 
-        # Only the gradient is behind the condition: a state that passes through one is copied, twice as slow on CPU.
-        due = (step + 1) % settings.policy_delay == 0
         slow = state.slow
-        actor_value, actor_gradient = jax.lax.cond(
-            due,
-            jax.value_and_grad(actor_loss),
-            lambda actor: (jnp.zeros_like(stepped.loss), jax.tree.map(jnp.zeros_like, actor)),
-            slow.actor,
-        )
+        actor_value, actor_gradient = every(settings.policy_delay, step, jax.value_and_grad(actor_loss), slow.actor)
         change, actor_opt = adam.update(actor_gradient, slow.actor_opt)
         actor = optax.apply_updates(slow.actor, change)
         targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
-        moved = jax.tree.map(lambda new, old: jnp.where(due, new, old), Slow(actor, actor_opt, *targets), slow)
+        moved = when(is_due(settings.policy_delay, step), Slow(actor, actor_opt, *targets), slow)
         norm = optax.tree.norm((stepped.gradient, actor_gradient))
         # The actor's loss counts as often as it is delayed: its mean over updates is then its mean over actor steps.
         values = (stepped.loss, actor_value * settings.policy_delay, stepped.q.mean(), norm)

@@ -1,0 +1,88 @@
+"""Stronger base learners: each switch equals an independently written oracle, and off it changes nothing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sunrise.errors import SunriseError
+from sunrise.learners.critics import Use
+from tests import tiny
+from tests.plain import KEY, member
+from tests.plain_redq import PlainManyTD3, PlainREDQ, forward
+
+REDQ: dict[str, Any] = {
+    "n_critics": 4,
+    "critic_subset": 2,
+    "actor_value": "mean",
+    "policy_delay": 3,
+    "update_order": "together",
+}
+DROQ: dict[str, Any] = {**REDQ, "n_critics": 2, "layer_norm": True, "dropout": 0.3}
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """In single precision Adam turns a difference of 1e-8 into a full step."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("switches", [REDQ, DROQ], ids=["redq", "droq"])
+def test_one_member_equals_an_independently_written_redq_or_droq(double: None, switches: dict[str, Any]) -> None:
+    functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=1, **switches)
+    plain = PlainREDQ(member(ensemble.members, 0), 3, 2, switches.get("dropout", 0.0))
+    rng = np.random.default_rng(1)
+    for step in range(7):
+        sample = tiny.sample(rng, 1, dtype=np.float64)
+        plain.update(sample, step)
+        ensemble, tally, report = functions.update(ensemble, tally, sample, KEY, numbers)
+        assert bool(report.finite)
+    state = member(ensemble.members, 0)
+    tiny.assert_trees_close([member(state.critics, k) for k in range(plain.count)], plain.critics, 1e-9)
+    tiny.assert_trees_close([member(state.targets, k) for k in range(plain.count)], plain.targets, 1e-9)
+    tiny.assert_trees_close(state.actor, plain.actor, 1e-9)
+    tiny.assert_trees_close(state.log_alpha, plain.log_alpha, 1e-9)
+
+
+def test_one_td3_member_with_many_normalised_critics_equals_an_independently_written_one(double: None) -> None:
+    switches = {"n_critics": 3, "critic_subset": 2, "actor_value": "mean", "layer_norm": True}
+    functions, numbers, ensemble, tally = tiny.ensemble("td3", ensemble_size=1, **switches)
+    plain = PlainManyTD3(member(ensemble.members, 0), 2)
+    rng = np.random.default_rng(2)
+    for step in range(5):
+        sample = tiny.sample(rng, 1, dtype=np.float64)
+        plain.update(sample, step)
+        ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+    state = member(ensemble.members, 0)
+    tiny.assert_trees_close([member(state.critics, k) for k in range(3)], plain.critics, 1e-9)
+    tiny.assert_trees_close([member(state.slow.target_critics, k) for k in range(3)], plain.targets, 1e-9)
+    tiny.assert_trees_close(state.slow.actor, plain.actor, 1e-9)
+
+
+def test_every_critic_of_every_member_votes_and_judges_without_dropout_when_nothing_is_random() -> None:
+    functions, numbers, ensemble, _ = tiny.ensemble(ensemble_size=2, **{**DROQ, "n_critics": 3})
+    rng = np.random.default_rng(3)
+    obs, action = rng.standard_normal((4, tiny.OBS)), np.tanh(rng.standard_normal((4, tiny.ACTION)))
+    found = functions.uncertainty(ensemble.members, obs.astype(np.float32), action.astype(np.float32), numbers)
+    rows = np.concatenate([obs, action], 1)
+    nets = [member(member(ensemble.members.critics, i), k) for i in range(2) for k in range(3)]
+    votes = np.stack([forward(net, jnp.asarray(rows, jnp.float32), None, 0.0)[:, 0] for net in nets])
+    np.testing.assert_allclose(found, votes.std(axis=0), rtol=1e-4)
+
+
+def test_no_two_uses_of_a_key_are_one() -> None:
+    """In this JAX `fold_in(key, i)` is `split(key, n)[i]`: a use must lie beyond every split."""
+    key = jax.random.key(3)
+    keys = [*jax.random.split(key, 64), *(jax.random.fold_in(key, use) for use in Use)]
+    words = {tuple(np.asarray(jax.random.key_data(k)).tolist()) for k in keys}
+    assert len(words) == 64 + len(Use)
+
+
+def test_an_actor_that_waits_cannot_be_in_the_target() -> None:
+    for switch in ({"alpha_in_target": "after"}, {"update_order": "actor"}):
+        with pytest.raises(SunriseError, match="policy_delay is 20"):
+            tiny.ensemble(policy_delay=20, **switch)

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sunrise.algorithms import starting
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import Use
+from sunrise.settings import flatten_config
 from tests import tiny
 from tests.plain import KEY, member
 from tests.plain_redq import PlainManyTD3, PlainREDQ, forward
@@ -86,3 +88,28 @@ def test_an_actor_that_waits_cannot_be_in_the_target() -> None:
     for switch in ({"alpha_in_target": "after"}, {"update_order": "actor"}):
         with pytest.raises(SunriseError, match="policy_delay is 20"):
             tiny.ensemble(policy_delay=20, **switch)
+
+
+def test_presets_are_the_settings_of_their_sources_and_yield_to_the_task() -> None:
+    redq = flatten_config(starting("sac", "Hopper-v5", "redq"))
+    assert (redq["n_critics"], redq["critic_subset"], redq["gradient_steps"], redq["policy_delay"]) == (10, 2, 20, 20)
+    assert (redq["actor_value"], redq["init"], redq["learning_starts"]) == ("mean", "xavier", 5000)
+    assert redq["target_entropy"] == -1.0  # MBPO's for this task; elsewhere minus the number of actions
+    droq = flatten_config(starting("sac", "dmc/cheetah-run", "droq"))
+    assert (droq["n_critics"], droq["layer_norm"], droq["dropout"], droq["target_entropy"]) == (2, True, 0.01, "auto")
+    assert (droq["action_repeat"], droq["ent_coef"]) == (4, "auto")  # the task's own, but for what DroQ says itself
+    assert redq["ensemble_size"] == droq["ensemble_size"] == 5
+    assert starting("sac", "Hopper-v5", "ours") == starting("sac", "Hopper-v5")
+
+
+@pytest.mark.parametrize(
+    ("algo", "preset", "words"),
+    [
+        ("sac", "drog", "no preset 'drog' for sac, only ours, authors, redq, droq.*Did you mean droq"),
+        ("td3", "redq", "no preset 'redq' for td3, only ours, authors"),
+        ("rad", "authors", "published no code for rad"),
+    ],
+)
+def test_an_unknown_preset_is_refused_with_the_nearest_right_one(algo: str, preset: str, words: str) -> None:
+    with pytest.raises(SunriseError, match=words):
+        starting(algo, "", preset)

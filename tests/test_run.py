@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from sunrise.algorithms import ALGORITHMS
+
 TINY = shlex.split("--ensemble-size 2 --net-arch 8 8 --batch-size 8 --buffer-size 1000 --learning-starts 20")
 
 
@@ -185,6 +187,8 @@ def test_help_shows_every_setting_and_envs_lists_what_there_is() -> None:
     assert shown.returncode == 0
     for flag in ("--env-id", "--ensemble-size", "--weight-temperature", "--preset", "--eval-freq", "--net-arch"):
         assert flag in shown.stdout
+    for preset in ALGORITHMS["sac"].presets:
+        assert preset in shown.stdout
     listed = sunrise("envs", "pendulum", env={**os.environ, "COLUMNS": "200"})
     assert listed.returncode == 0
     assert "Pendulum-v1" in listed.stdout

@@ -19,6 +19,7 @@ from sunrise.learners.rainbow import RainbowSettings
 from sunrise.learners.random import RandomSettings, random
 from sunrise.learners.sac import SACSettings, sac, sac_numbers
 from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
+from sunrise.presets import AUTHORS_EVALUATION, AUTHORS_RAINBOW, AUTHORS_SAC, AUTHORS_TD3, SAC_PRESETS, of_task
 from sunrise.settings import (
     NEVER,
     OPTIONS_FOR,
@@ -58,72 +59,45 @@ class Algorithm(NamedTuple):
     policies: tuple[str, ...]
     """The names of policies it takes."""
     defaults: Config[Any]
-    authors: Mapping[str, Any]
-    """The settings in which the authors' code differs from our defaults."""
+    presets: Mapping[str, Mapping[str, Any]]
+    """Settings of published code by name, where they differ from our defaults; `authors` are SUNRISE's."""
     fit: Fit
     """Settings, observation space and action space to a learner; wrong spaces are refused."""
     task: Callable[[str], Mapping[str, Any]] = no_preset
     """The settings of one environment, by its id, where they differ from the defaults."""
 
 
-AUTHORS_EVALUATION = {"eval_freq": 1000, "eval_steps": 1000}
-AUTHORS_SCHEDULE = {
-    "train_freq": 1000,
-    "gradient_steps": 1000,
-    "warmup": "ensemble",
-    "truncation": "terminal",
-}
-AUTHORS_SAC = {
-    "init": "rlkit",
-    "target_init": "random",
-    "loss_normaliser": "mask",
-    "weight_action": "fresh",
-    "alpha_in_target": "after",
-    **AUTHORS_SCHEDULE,
-    **AUTHORS_EVALUATION,
-}
-
-
 RAINBOW_TRAINING = TrainingSettings(
     buffer_size=100_000, learning_starts=1600, batch_size=32, n_step=20, prioritised=True
 )
-AUTHORS_RAINBOW = {
-    "max_grad_norm": 0.0,
-    "importance_horizon": 500_000,
-    "buffer_size": 500_000,
-    "learning_starts": 1599,
-    "warmup": "ensemble",
-    "truncation": "terminal",
-    "empty_masks": "kept",
-    "eval_epsilon": 0.001,
-}
-AUTHORS_TD3 = {**AUTHORS_SCHEDULE, **AUTHORS_EVALUATION}
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
 NO_TRAINING = TrainingSettings(learning_starts=NEVER, buffer_size=1000)
 DMC = DMCSettings()
 CNN_POLICIES = ("CnnPolicy",)
 PIXEL_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=256)
 DRQ_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=512)
-NO_AUTHORS: dict[str, Any] = {}
-"""The authors published no code for pictures."""
-
 ALGORITHMS: dict[str, Algorithm] = {
     "sac": Algorithm(
         "sac",
         MLP_POLICIES,
         Config(SACSettings(), DMC),
-        AUTHORS_SAC,
+        SAC_PRESETS,
         to_states("SAC", sac, sac_numbers),
         paper_repeat_and_entropy,
     ),
     "td3": Algorithm(
-        "td3", MLP_POLICIES, Config(TD3Settings(), DMC), AUTHORS_TD3, to_states("TD3", td3, td3_numbers), paper_repeat
+        "td3",
+        MLP_POLICIES,
+        Config(TD3Settings(), DMC),
+        {"authors": AUTHORS_TD3},
+        to_states("TD3", td3, td3_numbers),
+        paper_repeat,
     ),
     "discor": Algorithm(
         "discor",
         MLP_POLICIES,
         Config(DisCorSettings(), DMC),
-        AUTHORS_SAC,
+        {"authors": AUTHORS_SAC},
         to_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
         paper_repeat_and_entropy,
     ),
@@ -131,14 +105,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         "rainbow",
         ("CnnPolicy", "MlpPolicy", "MultiInputPolicy"),
         Config(learner=RainbowSettings(), env=AtariSettings(), training=RAINBOW_TRAINING),
-        AUTHORS_RAINBOW,
+        {"authors": AUTHORS_RAINBOW},
         to_choices,
     ),
     "rad": Algorithm(
         "rad",
         CNN_POLICIES,
         Config(RADSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
-        NO_AUTHORS,
+        {},
         to_pictures("RAD", rad),
         paper_task,
     ),
@@ -146,7 +120,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "drq",
         CNN_POLICIES,
         Config(DrQSettings(), DMCSettings(pixels=True, render_size=84), training=DRQ_TRAINING),
-        NO_AUTHORS,
+        {},
         to_pictures("DrQ", drq),
         paper_repeat,
     ),
@@ -154,7 +128,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "curl",
         CNN_POLICIES,
         Config(CURLSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
-        NO_AUTHORS,
+        {},
         to_pictures("CURL", curl),
         paper_task,
     ),
@@ -162,7 +136,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "random",
         MLP_POLICIES,
         Config(RandomSettings(), DMC, EnsembleSettings(ensemble_size=1), NO_TRAINING),
-        AUTHORS_EVALUATION,
+        {"authors": AUTHORS_EVALUATION},
         to_states("The random agent", random, lambda *_: ()),
         paper_repeat,
     ),
@@ -179,7 +153,7 @@ def algorithm(name: str) -> Algorithm:
 def starting(
     name: str, env: str | AnyEnv | AnyVectorEnv | Maker | None = None, preset: str | None = None
 ) -> Config[Any]:
-    """The settings before the user's own: the algorithm's, the environment's, and the authors' if they are asked for.
+    """The settings before the user's own: the algorithm's, the environment's, and those of the preset asked for.
 
     An environment that is made already has its options, and the settings say them.
     """
@@ -187,18 +161,25 @@ def starting(
     made = env if isinstance(env, gym.Env | VectorEnv) else None
     spec = made.spec if made is not None else None
     env_id = env if isinstance(env, str) else spec.id if spec is not None else ""
-    config = with_settings(known.defaults, known.task(env_id))
+    config = with_settings(known.defaults, {**known.task(env_id), **preset_of(name, preset, env_id)})
     if made is not None and spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
         own = flatten_config(type(config.env)())
         given = {name: value for name, value in spec.kwargs.items() if name in own}
         drawn = attribute(made, "renderer_name")
         config = with_settings(config, own | given | ({"renderer": drawn} if drawn else {}))
-    return with_settings(config, authors_of(name)) if preset == "authors" else config
+    return config
 
 
-def authors_of(name: str) -> Mapping[str, Any]:
-    """The settings of the authors' code, where they published any."""
-    authors = algorithm(name).authors
-    if not authors:
+def preset_of(name: str, preset: str | None, env_id: str = "") -> Mapping[str, Any]:
+    """The settings of a preset by its name; none, or `ours`, is no change."""
+    presets = algorithm(name).presets
+    if preset in (None, "ours"):
+        return {}
+    if preset == "authors" and preset not in presets:
         raise SunriseError(f"the authors published no code for {name}: there is no preset 'authors' for it.")
-    return authors
+    if preset not in presets:
+        known = ("ours", *presets)
+        raise SunriseError(
+            f"there is no preset {preset!r} for {name}, only {', '.join(known)}.{near(preset, known, count=1)}"
+        )
+    return {**presets[preset], **of_task(preset, env_id)}

@@ -13,7 +13,7 @@ from sunrise.envs.renderers import RendererChoice
 class Start:
     """What is looked at before the rest: what the defaults depend on, and how long the training was asked to be."""
 
-    preset: Literal["ours", "authors"] = "ours"
+    preset: str = "ours"
     env_id: str = ""
     total_timesteps: int | None = None
     total_env_steps: int | None = None
@@ -23,8 +23,9 @@ class Start:
 class Preset:
     """Where the settings start from."""
 
-    preset: Literal["ours", "authors"] = "ours"
-    """`authors` starts from the settings of the authors' code instead of ours; flags still change them."""
+    preset: str = "ours"
+    """Whose settings to start from, which flags still change: `ours`, or those of the code of SUNRISE's `authors`; for
+    sac also `redq` or `droq`, of which an ensemble is made as of any learner (--ensemble-size 1 is the plain one)."""
 
 
 @dataclass

@@ -40,8 +40,6 @@ def read(
     policies = algorithm(algo).policies
     if policy not in policies:
         raise SunriseError(f"policy is {policy!r}, but {algo} takes {' or '.join(policies)}.")
-    if preset not in (None, "ours", "authors"):
-        raise SunriseError(f"preset is {preset!r}, but must be 'authors' or 'ours'.")
     changes, schedule = dict(settings), None
     rate = changes.get("learning_rate")
     if callable(rate):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sunrise.algorithms import algorithm, authors_of, starting
+from sunrise.algorithms import algorithm, preset_of, starting
 from sunrise.envs.atari import AtariGame
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
@@ -111,7 +111,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
         **scale.settings,
     }
     if preset == "authors":
-        authors = authors_of(arm.algo)
+        authors = preset_of(arm.algo, preset)
         settings |= dict(authors)
         settings |= {"gradient_steps": authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
         settings |= {name: value for name, value in arm.settings.items() if name != "gradient_steps"}

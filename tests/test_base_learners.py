@@ -8,13 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise.algorithms import starting
+from sunrise.algorithms import ALGORITHMS, starting
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import Use
-from sunrise.settings import flatten_config
+from sunrise.learners.simba import simba
+from sunrise.settings import flatten_config, with_settings
 from tests import tiny
 from tests.plain import KEY, member
 from tests.plain_redq import PlainManyTD3, PlainREDQ, forward
+from tests.plain_simba import PlainSimba
 
 REDQ: dict[str, Any] = {
     "n_critics": 4,
@@ -105,7 +107,7 @@ def test_presets_are_the_settings_of_their_sources_and_yield_to_the_task() -> No
 @pytest.mark.parametrize(
     ("algo", "preset", "words"),
     [
-        ("sac", "drog", "no preset 'drog' for sac, only ours, authors, redq, droq.*Did you mean droq"),
+        ("sac", "drog", "no preset 'drog' for sac, only ours, authors, redq, droq, simba.*Did you mean droq"),
         ("td3", "redq", "no preset 'redq' for td3, only ours, authors"),
         ("rad", "authors", "published no code for rad"),
     ],
@@ -113,3 +115,62 @@ def test_presets_are_the_settings_of_their_sources_and_yield_to_the_task() -> No
 def test_an_unknown_preset_is_refused_with_the_nearest_right_one(algo: str, preset: str, words: str) -> None:
     with pytest.raises(SunriseError, match=words):
         starting(algo, "", preset)
+
+
+SIMBA: dict[str, Any] = {
+    **ALGORITHMS["sac"].presets["simba"],
+    "simba_actor": (4, 1),
+    "simba_critic": (6, 2),
+}
+
+
+def test_one_member_equals_an_independently_written_simba(double: None) -> None:
+    functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=1, **SIMBA)
+    assert functions.observe is not None
+    plain = PlainSimba(member(ensemble.members, 0))
+    rng = np.random.default_rng(1)
+    for step in range(5):
+        seen = 3 + 2 * rng.standard_normal((2, tiny.OBS))  # of two environments, far from 0
+        plain.statistics.seen.append(seen)
+        ensemble = ensemble._replace(members=functions.observe(ensemble.members, seen, numbers))
+        sample = tiny.sample(rng, 1, dtype=np.float64)
+        plain.update(sample, step)
+        ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+    state = member(ensemble.members, 0).inner
+    tiny.assert_trees_close([member(state.critics, k) for k in range(2)], plain.critics, 1e-9)
+    tiny.assert_trees_close([member(state.targets, k) for k in range(2)], plain.targets, 1e-9)
+    tiny.assert_trees_close(state.actor, plain.actor, 1e-9)
+    tiny.assert_trees_close(state.log_alpha, plain.log_alpha, 1e-9)
+
+
+def test_simba_starts_orthogonal_outside_and_as_he_does_inside(double: None) -> None:
+    net = simba(jax.random.key(1), 3, (32, 2), (2, 2))
+    np.testing.assert_allclose(net.embed.weight @ net.embed.weight.T, np.eye(3), atol=1e-9)
+    for head in np.split(np.asarray(net.head.weight), 2, axis=1):
+        np.testing.assert_allclose(head.T @ head, np.eye(2), atol=1e-9)
+    for block in net.blocks:
+        for layer, inputs in ((block.wide, 32), (block.narrow, 128)):
+            assert float(jnp.std(layer.weight)) == pytest.approx((2 / inputs) ** 0.5, rel=0.05)
+            assert float(jnp.abs(layer.weight).max()) <= 2 * (2 / inputs) ** 0.5 / 0.8796
+    assert not np.allclose(net.blocks[0].wide.weight, net.blocks[1].wide.weight)
+
+
+def test_the_vectorised_update_equals_a_loop_over_agents(double: None) -> None:
+    """With the weights off, so that members have nothing in common but the batch."""
+    switches = {**DROQ, "n_critics": 3}
+    functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=2, weighting="none", **switches)
+    config = with_settings(ALGORITHMS["sac"].defaults, {"net_arch": (6, 6), **switches})
+    parts = ALGORITHMS["sac"].fit(config, *tiny.spaces())
+    one = parts.make_learner(parts.numbers)
+    bellman, learn = jax.jit(one.bellman), jax.jit(one.learn)
+    states = [member(ensemble.members, i) for i in range(2)]
+    rng = np.random.default_rng(6)
+    for step in range(4):
+        sample = jax.tree.map(jnp.asarray, tiny.sample(rng, 2, dtype=np.float64))
+        for i in range(2):
+            mask, key = jnp.asarray(sample.mask[:, i], float), jax.random.fold_in(jax.random.fold_in(KEY, step), i)
+            backup = bellman(states[i], sample.batch, mask, key)
+            states[i], _ = learn(states[i], sample.batch, mask, backup, jnp.ones(tiny.ROWS), jnp.asarray(step), key)
+        ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
+    for i in range(2):
+        tiny.assert_trees_close(member(ensemble.members, i), states[i], 1e-9)

@@ -12,6 +12,7 @@ from sunrise.ensemble import EnsembleNumbers, Sunrise, build, resolve_temperatur
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
 from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.normalised import normalised
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
 from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
 from sunrise.learners.sac import SACNumbers, sac
@@ -19,7 +20,7 @@ from sunrise.pixels import PictureShape, is_stack, picture_shape
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import Config, from_pixels
+from sunrise.settings import Config, flatten_config, from_pixels
 from sunrise.types import Learner, Replay
 
 
@@ -51,8 +52,14 @@ def to_states(name: str, make: Callable[[int, int, Any, Any], Learner], numbers_
         if from_pixels(config):
             raise SunriseError(f"{name} learns from states: for pixels=True use rad, drq or curl instead.")
         obs_dim, action_dim, settings = flat_size(observation_space), flat_size(action_space), config.learner
+        noted = flatten_config(settings).get("normalise_observations", False)
+
+        def make_learner(numbers: Any) -> Learner:
+            learner = make(obs_dim, action_dim, settings, numbers)
+            return normalised(learner, obs_dim) if noted else learner
+
         return Parts(
-            make_learner=lambda numbers: make(obs_dim, action_dim, settings, numbers),
+            make_learner=make_learner,
             numbers=numbers_of(settings, action_dim),
             action_shape=(action_dim,),
             action_dtype=np.dtype(np.float32),
@@ -146,4 +153,7 @@ def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
         resolve_temperature(config.ensemble, from_pixels(config)), config.ensemble.ucb_lambda, config.training.gamma
     )
     numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), (own, parts.numbers))
-    return build(parts.make_learner, config.ensemble), numbers
+    functions = build(parts.make_learner, config.ensemble)
+    if parts.make_learner(parts.numbers).observe is None:
+        functions = functions._replace(observe=None)
+    return functions, numbers

@@ -25,7 +25,8 @@ class Preset:
 
     preset: str = "ours"
     """Whose settings to start from, which flags still change: `ours`, or those of the code of SUNRISE's `authors`; for
-    sac also `redq` or `droq`, of which an ensemble is made as of any learner (--ensemble-size 1 is the plain one)."""
+    sac also `redq`, `droq` or `simba`, of which an ensemble is made as of any learner (--ensemble-size 1: the plain
+    one)."""
 
 
 @dataclass

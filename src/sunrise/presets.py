@@ -49,10 +49,22 @@ MANY_UPDATES = {
 """What REDQ and DroQ have in common: twenty updates of the critics a timestep, the last of which steps the actor."""
 REDQ = {**MANY_UPDATES, "n_critics": 10, "critic_subset": 2}
 DROQ = {**MANY_UPDATES, "layer_norm": True, "dropout": 0.01}
+SIMBA = {
+    "network": "simba",
+    "normalise_observations": True,
+    "weight_decay": 1e-2,
+    "learning_rate": 1e-4,
+    "ent_coef": "auto_0.01",
+    "target_entropy": "auto_0.5",
+    "alpha_loss": "alpha",
+    "update_order": "actor",
+    "gradient_steps": 2,
+    "learning_starts": 5000,
+}
 
 # -- the tables --------------------------------------------------------------------------------------------------------
 
-SAC_PRESETS: Mapping[str, Settings] = {"authors": AUTHORS_SAC, "redq": REDQ, "droq": DROQ}
+SAC_PRESETS: Mapping[str, Settings] = {"authors": AUTHORS_SAC, "redq": REDQ, "droq": DROQ, "simba": SIMBA}
 
 MBPO_ENTROPY = {"Hopper": -1.0, "HalfCheetah": -3.0, "Walker2d": -3.0, "Ant": -4.0, "Humanoid": -2.0}
 """Target entropies of Gymnasium's MuJoCo tasks that REDQ and DroQ took over from MBPO."""
@@ -64,7 +76,12 @@ def mbpo_entropy(env_id: str) -> Settings:
     return {"target_entropy": MBPO_ENTROPY[task]} if task in MBPO_ENTROPY else {}
 
 
-TASKS: Mapping[str, Callable[[str], Settings]] = {"redq": mbpo_entropy, "droq": mbpo_entropy}
+def simba_task(env_id: str) -> Settings:
+    """On DeepMind Control, where episodes do not end early, SimBa has one critic, and an action lasts two steps."""
+    return {"n_critics": 1, "action_repeat": 2} if env_id.startswith("dmc/") else {}
+
+
+TASKS: Mapping[str, Callable[[str], Settings]] = {"redq": mbpo_entropy, "droq": mbpo_entropy, "simba": simba_task}
 """What a preset sets for one environment, by its id."""
 
 

@@ -129,6 +129,9 @@ class Trainer:
         """The ensemble's exploring action in each environment; uniform random ones at first."""
         training = self.config.training
         self.decisions += 1
+        if self.sunrise.observe is not None:
+            members = self.sunrise.observe(self.ensemble.members, self.collector.obs, self.numbers)
+            self.ensemble = self.ensemble._replace(members=members)
         if self.timesteps < training.learning_starts and training.warmup == "uniform":
             return uniform_actions(self.warmup_rng, self.action_space, self.collector.count)
         choice = self.sunrise.explore(

@@ -150,6 +150,8 @@ class Learner(NamedTuple):
     augment: Callable[[Batch, PRNGKeyArray], Batch] = unchanged
     """batch, key -> batch: done once for all members before `bellman`, `judge_next` and `learn` see the batch. It may
     put views on a new axis in front of the observations."""
+    observe: Callable[[State, Observation], State] | None = None
+    """state, obs[E] -> state: take note of observations that are acted on in training; None: nothing to note."""
 
 
 def rows(obs: Observation) -> int:

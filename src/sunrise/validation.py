@@ -59,6 +59,7 @@ BOUNDS: dict[str, Bound] = {
     "n_critics": POSITIVE,
     "critic_subset": POSITIVE,
     "dropout": (0, 0.999999),
+    "weight_decay": NOT_NEGATIVE,
     "discor_temperature": (1e-6, math.inf),
     "gradient_steps": (-1, math.inf),
     "learning_rate": NOT_NEGATIVE,
@@ -121,4 +122,8 @@ def check(config: Config[L]) -> Config[L]:
     widths = settings.get("net_arch", (1,))
     if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
         raise SunriseError(f"net_arch is {widths}, but must be one or more layers of at least 1 unit.")
+    for name in ("simba_actor", "simba_critic"):
+        size = settings.get(name, (1, 1))
+        if not isinstance(size, tuple) or len(size) != 2 or not all(isinstance(n, int) and n > 0 for n in size):
+            raise SunriseError(f"{name} is {size}, but must be a width and a number of blocks of at least 1.")
     return config

@@ -71,6 +71,8 @@ class Sunrise(NamedTuple):
     uncertainty: Callable[[State, Observation, AnyArray, Any], Array]
     faults: Callable[[Ensemble, Sample, PRNGKeyArray, Any], list[str]]
     """Runs an update that was refused once more, and names what is not finite in it."""
+    observe: Callable[[State, Observation, Any], State] | None = None
+    """members, obs[E], numbers: what is noted of observations that are acted on; None where nothing is."""
 
 
 def member_keys(key: PRNGKeyArray, counter: Int[Array, ""] | int, members: int) -> Shaped[PRNGKeyArray, "N"]:
@@ -198,6 +200,10 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         one = make_learner(numbers[1])
         return jnp.std(pool(jax.vmap(lambda state: one.judge(state, obs, action, None))(members)), axis=0)
 
+    def observe(members: State, obs: Observation, numbers: Any) -> State:
+        note = make_learner(numbers[1]).observe
+        return members if note is None else jax.vmap(note, (0, None))(members, obs)
+
     def faults(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Any) -> list[str]:
         new, _, info, _ = jax.jit(step_once)(ensemble, sample, key, numbers)
         found = []
@@ -214,6 +220,7 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         explore=jax.jit(explore),
         exploit=jax.jit(exploit),
         uncertainty=jax.jit(uncertainty),
+        observe=jax.jit(observe, donate_argnums=0),
     )
 
 

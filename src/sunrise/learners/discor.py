@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.architecture import ArchitectureSettings, new_critics
+from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
 from sunrise.learners.critics import masked_mean, q_values
 from sunrise.learners.sac import SACSettings
-from sunrise.networks import MLP, polyak
+from sunrise.networks import polyak
 from sunrise.types import Backup, Batch, Info, Learner, State
 
 FRESH = 2**32 - 1
@@ -37,8 +37,8 @@ class DisCorState(NamedTuple):
     """The learner inside, the error networks and their temperatures (K on axis 0)."""
 
     inner: State
-    errors: MLP
-    targets: MLP
+    errors: Network
+    targets: Network
     error_opt: optax.OptState
     temperature: Float[Array, "K"]
 
@@ -52,7 +52,7 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
         k_inner, k_errors = jax.random.split(key)
         arch = settings.sac.net_arch
         plain = ArchitectureSettings(n_critics=settings.sac.architecture.n_critics)
-        errors = new_critics(k_errors, (obs_dim + action_dim, *arch, arch[-1], 1), "xavier", plain)
+        errors = new_critics(k_errors, obs_dim + action_dim, (*arch, arch[-1]), "xavier", plain)
         temperature = jnp.full(plain.n_critics, settings.discor_temperature)
         return DisCorState(inner.init(k_inner), errors, errors, adam.init(errors), temperature)
 
@@ -72,7 +72,7 @@ def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettin
         fresh = inner.propose(inside, batch.next_obs, jax.random.fold_in(key, FRESH))
         goal = info.error + batch.discount * q_values(state.targets, batch.next_obs, fresh)
 
-        def error_loss(errors: MLP) -> tuple[Array, Array]:
+        def error_loss(errors: Network) -> tuple[Array, Array]:
             estimate = q_values(errors, batch.obs, batch.action)
             return masked_mean((estimate - goal) ** 2, mask).sum(), estimate
 

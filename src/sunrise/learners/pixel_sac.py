@@ -33,7 +33,7 @@ from sunrise.learners.encoder import (
     projection,
     unbiased_mlp,
 )
-from sunrise.learners.sac import entropy_goal, initial_alpha, squash
+from sunrise.learners.policies import bent, entropy_goal, initial_alpha, squash
 from sunrise.networks import MLP, polyak
 from sunrise.pixels import Augmentation, PictureShape, as_stacks, views
 from sunrise.types import Backup, Batch, Info, Learner, Observation
@@ -189,7 +189,7 @@ def pixel_sac(
     def gaussian(actor: Actor, convolved: Float[Array, "R F"]) -> tuple[Array, Array]:
         """Mean and log-deviation; the latter is bent into its bounds, not cut off."""
         mean, log_std = jnp.split(actor.policy(actor.projection(convolved, tanh)), 2, axis=-1)
-        return mean, LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (jnp.tanh(log_std) + 1)
+        return mean, bent(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
     def values(critic: Critic, convolved: Float[Array, "R F"], action: Float[Array, "R A"]) -> Float[Array, "K R"]:
         return q_values(critic.heads, critic.encoder.projection(convolved, tanh), action)

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.errors import SunriseError
-from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
+from sunrise.learners.architecture import ArchitectureSettings, Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import (
     Normaliser,
     Use,
@@ -23,7 +23,8 @@ from sunrise.learners.critics import (
     target_value,
     when,
 )
-from sunrise.networks import Init, flatten, mlp, polyak
+from sunrise.learners.policies import bent, entropy_goal, initial_alpha, squash
+from sunrise.networks import Init, flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
@@ -41,7 +42,7 @@ class SACSettings:
     ent_coef: str | float = "auto"
     """Entropy weight α: a number, `auto` to tune it, or `auto_0.1` to tune it from 0.1."""
     target_entropy: str | float = "auto"
-    """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
+    """Entropy the tuning aims at; `auto` is minus the number of action dimensions, `auto_0.5` minus half of it."""
     net_arch: tuple[int, ...] = (256, 256)
     """Hidden layers of actor and critics."""
     init: Init = "default"
@@ -54,6 +55,8 @@ class SACSettings:
     """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
     alpha_in_target: Literal["before", "after"] = "before"
     """Actor and target use α before its step, or after it (the authors' code)."""
+    alpha_loss: Literal["log", "alpha"] = "log"
+    """The loss of the entropy weight has log α as its factor, or α itself (SimBa)."""
     update_order: Literal["critic", "actor", "together"] = "critic"
     """The critics step first and the actor on the stepped ones; or actor and α first, and the critics' target is
     theirs (DisCor's own code); or all of them from where they were (REDQ's)."""
@@ -109,45 +112,12 @@ def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
     )
 
 
-def entropy_goal(target_entropy: str | float, action_dim: int) -> float:
-    """The entropy that the tuning of α aims at."""
-    try:
-        return -float(action_dim) if target_entropy == "auto" else float(target_entropy)
-    except ValueError:
-        raise SunriseError(f"target_entropy is {target_entropy!r}, but must be a number or `auto`.") from None
-
-
-def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
-    """The first entropy weight, and whether it is tuned."""
-    text = str(ent_coef)
-    tuned = text.startswith("auto")
-    try:
-        start = 1.0 if text == "auto" else float(text.removeprefix("auto_"))
-    except ValueError:
-        start = math.nan
-    if not (0 < start < math.inf or (start == 0 and not tuned)):
-        raise SunriseError(f"ent_coef is {ent_coef!r}, but must be 0 or more, `auto`, or like `auto_0.1`.")
-    return start, tuned
-
-
-def squash(
-    mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray, exact: bool = False
-) -> tuple[Array, Array]:
-    """A sample of tanh(N(mean, std)) and its log-probability: `exact`, or with 1e-6 beside the slope of tanh."""
-    noise = jax.random.normal(key, mean.shape)
-    raw = mean + jnp.exp(log_std) * noise
-    action = jnp.tanh(raw)
-    gaussian = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
-    # log(1 − tanh²(x)) = 2 (log 2 − x − log(1 + exp(−2x))), which does not lose its digits where tanh is flat.
-    slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw)) if exact else jnp.log(1 - action**2 + 1e-6)
-    return action, jnp.sum(gaussian - slope, axis=-1)
-
-
 def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumbers) -> Learner:
     """SAC as a learner: the actor is masked and not weighted, the critics are masked and weighted."""
-    adam = optax.adam(numbers.learning_rate)
-    start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
     made = settings.architecture
+    adam, alpha_adam = optimiser(numbers.learning_rate, made), optax.adam(numbers.learning_rate)
+    start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
+    simba = made.network == "simba"
     if settings.policy_delay > 1 and (settings.alpha_in_target, settings.update_order == "actor") != ("before", False):
         raise SunriseError(
             f"policy_delay is {settings.policy_delay}, but must be 1 where the target is of the stepped actor or α."
@@ -155,20 +125,27 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
 
     def init(key: PRNGKeyArray) -> SACState:
         k_actor, k_critics, k_targets = jax.random.split(key, 3)
-        sizes = (obs_dim + action_dim, *settings.net_arch, 1)
-        actor = mlp(k_actor, (obs_dim, *settings.net_arch, 2 * action_dim), settings.init, last_bound=1e-3)
-        critics = new_critics(k_critics, sizes, settings.init, made)
-        targets = critics if settings.target_init == "copy" else new_critics(k_targets, sizes, settings.init, made)
+        arch, heads = settings.net_arch, (action_dim, action_dim)
+        actor = new_actor(k_actor, obs_dim, arch, heads, settings.init, 1e-3, made)
+        critics = new_critics(k_critics, obs_dim + action_dim, arch, settings.init, made)
+        targets = critics
+        if settings.target_init == "random":
+            targets = new_critics(k_targets, obs_dim + action_dim, arch, settings.init, made)
         log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
-        return SACState(actor, critics, targets, log_alpha, adam.init(actor), adam.init(critics), adam.init(log_alpha))
+        opts = adam.init(actor), adam.init(critics), alpha_adam.init(log_alpha)
+        return SACState(actor, critics, targets, log_alpha, *opts)
 
     def gaussian(actor: Network, obs: Observation) -> tuple[Array, Array]:
         mean, log_std = jnp.split(actor(flatten(obs)), 2, axis=-1)
+        if simba:
+            return mean, bent(log_std, -10.0, LOG_STD_MAX)
         return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
+    def sample(actor: Network, obs: Observation, key: PRNGKeyArray) -> tuple[Array, Array]:
+        return squash(*gaussian(actor, obs), key, exact=simba)
+
     def propose(state: SACState, obs: Observation, key: PRNGKeyArray | None) -> Array:
-        mean, log_std = gaussian(state.actor, obs)
-        return jnp.tanh(mean) if key is None else squash(mean, log_std, key)[0]
+        return jnp.tanh(gaussian(state.actor, obs)[0]) if key is None else sample(state.actor, obs, key)[0]
 
     def judge(state: SACState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
         return q_values(state.critics, obs, action, dropout(made, key, Use.JUDGE))
@@ -183,14 +160,16 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         gradient = jax.grad(lambda log_alpha: masked_mean(-log_alpha * surplus, mask, settings.loss_normaliser))(
             state.log_alpha
         )
-        step, alpha_opt = adam.update(gradient, state.alpha_opt)
+        if settings.alpha_loss == "alpha":
+            gradient = gradient * jnp.exp(state.log_alpha)
+        step, alpha_opt = alpha_adam.update(gradient, state.alpha_opt)
         new: Array = state.log_alpha + step
         return new, alpha_opt
 
     def alpha_in_use(state: SACState, batch: Batch, mask: Array, k_now: PRNGKeyArray) -> Array:
         if settings.alpha_in_target == "before":
             return jnp.exp(state.log_alpha)
-        _, log_prob = squash(*gaussian(state.actor, batch.obs), k_now)
+        _, log_prob = sample(state.actor, batch.obs, k_now)
         return jnp.exp(alpha_step(state, mask, log_prob)[0])
 
     def actor_step(
@@ -201,7 +180,7 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         alpha = alpha_in_use(state, batch, mask, k_now)
 
         def loss(actor: Network) -> tuple[Array, Array]:
-            action, log_prob = squash(*gaussian(actor, batch.obs), k_now)
+            action, log_prob = sample(actor, batch.obs, k_now)
             q = q_values(critics, batch.obs, action, dropout(made, key, Use.ACTOR))
             rows = alpha * log_prob - (q.min(axis=0) if settings.actor_value == "min" else q.mean(axis=0))
             return masked_mean(rows, mask, settings.loss_normaliser), log_prob
@@ -209,7 +188,7 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         delay = settings.policy_delay
         gradient_of = jax.value_and_grad(loss, has_aux=True)
         (value, log_prob), gradient = every(delay, step, gradient_of, state.actor)
-        change, actor_opt = adam.update(gradient, state.actor_opt)
+        change, actor_opt = adam.update(gradient, state.actor_opt, state.actor)
         log_alpha, alpha_opt = alpha_step(state, mask, log_prob)
         new = optax.apply_updates(state.actor, change), actor_opt, log_alpha, alpha_opt
         if delay > 1:
@@ -223,13 +202,12 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
         if settings.update_order == "actor":  # the same step as in `learn`: compiled together, it is taken once
             stepped = actor_step(state, state.critics, batch, mask, jnp.zeros(()), key)
             actor, alpha = stepped.actor, jnp.exp(stepped.log_alpha)
-        next_policy = gaussian(actor, batch.next_obs)
-        next_action, next_log_prob = squash(*next_policy, k_next)
+        next_action, next_log_prob = sample(actor, batch.next_obs, k_next)
         next_q = q_values(state.targets, batch.next_obs, next_action, dropout(made, key, Use.NEXT))
         # V̄(s') = min_k Q̄_k(s', a') − α log π(a'|s')
         value = target_value(made, next_q, key) - alpha * next_log_prob
         if settings.weight_action == "fresh":
-            next_action = squash(*next_policy, k_weight)[0]
+            next_action = sample(actor, batch.next_obs, k_weight)[0]
             next_q = q_values(state.targets, batch.next_obs, next_action, dropout(made, key, Use.WEIGHT))
         return Backup(target=batch.reward + batch.discount * value, action=next_action, votes=next_q)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
+from sunrise.learners.architecture import ArchitectureSettings, Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import (
     Use,
     critic_step,
@@ -20,7 +20,7 @@ from sunrise.learners.critics import (
     target_value,
     when,
 )
-from sunrise.networks import flatten, mlp, polyak
+from sunrise.networks import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "actor_loss", "q_mean", "gradient_norm")
@@ -84,13 +84,13 @@ def td3_numbers(settings: TD3Settings, action_dim: int) -> TD3Numbers:
 
 def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Numbers) -> Learner:
     """TD3 as a learner."""
-    adam = optax.adam(numbers.learning_rate)
-    made = settings.architecture
+    made, arch = settings.architecture, settings.net_arch
+    adam = optimiser(numbers.learning_rate, made)
 
     def init(key: PRNGKeyArray) -> TD3State:
         k_actor, k_critics = jax.random.split(key)
-        actor = mlp(k_actor, (obs_dim, *settings.net_arch, action_dim), "default", last_bound=3e-3)
-        critics = new_critics(k_critics, (obs_dim + action_dim, *settings.net_arch, 1), "default", made)
+        actor = new_actor(k_actor, obs_dim, arch, (action_dim,), "default", 3e-3, made)
+        critics = new_critics(k_critics, obs_dim + action_dim, arch, "default", made)
         return TD3State(critics, adam.init(critics), Slow(actor, adam.init(actor), actor, critics))
 
     def policy(actor: Network, obs: Observation) -> Float[Array, "B A"]:
@@ -136,7 +136,7 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
 
         slow = state.slow
         actor_value, actor_gradient = every(settings.policy_delay, step, jax.value_and_grad(actor_loss), slow.actor)
-        change, actor_opt = adam.update(actor_gradient, slow.actor_opt)
+        change, actor_opt = adam.update(actor_gradient, slow.actor_opt, slow.actor)
         actor = optax.apply_updates(slow.actor, change)
         targets = polyak((slow.target_actor, slow.target_critics), (actor, critics), numbers.tau)
         moved = when(is_due(settings.policy_delay, step), Slow(actor, actor_opt, *targets), slow)

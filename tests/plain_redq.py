@@ -12,7 +12,7 @@ from sunrise.networks import MLP
 from sunrise.types import Sample
 from tests.plain import Adam, PlainSAC, follow, member, member_key
 
-SUBSET, NEXT, CRITIC, ACTOR = 2**31, 2**31 + 2, 2**31 + 4, 2**31 + 5
+SUBSET, NEXT, CRITIC, ACTOR, NOISE = (2**31 + use for use in (0, 2, 4, 5, 6))
 
 
 def kept_units(key: Any, rate: float, shape: tuple[int, ...]) -> Any:
@@ -103,7 +103,7 @@ class PlainManyTD3:
             return forward(net, jnp.concatenate([obs, action], 1), None, 0.0)[:, 0]
 
         smooth = jnp.tanh(forward(self.target_actor, b.next_obs, None, 0.0))
-        noise = jnp.clip(0.2 * jax.random.normal(key, smooth.shape), -0.5, 0.5)
+        noise = jnp.clip(0.2 * jax.random.normal(jax.random.fold_in(key, NOISE), smooth.shape), -0.5, 0.5)
         next_action = jnp.clip(smooth + noise, -1, 1)
         drawn = jax.random.permutation(jax.random.fold_in(key, SUBSET), self.count)[: self.subset]
         lowest = jnp.min(jnp.stack([value(self.targets[int(k)], b.next_obs, next_action) for k in drawn]), axis=0)

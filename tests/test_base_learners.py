@@ -1,6 +1,7 @@
 """Stronger base learners: each switch equals an independently written oracle, and off it changes nothing."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sunrise import SAC
 from sunrise.algorithms import ALGORITHMS, starting
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import Use
@@ -174,3 +176,19 @@ def test_the_vectorised_update_equals_a_loop_over_agents(double: None) -> None:
         ensemble, tally, _ = functions.update(ensemble, tally, sample, KEY, numbers)
     for i in range(2):
         tiny.assert_trees_close(member(ensemble.members, i), states[i], 1e-9)
+
+
+def test_the_statistics_of_the_observations_are_counted_once_each_and_saved_with_the_agent(tmp_path: Path) -> None:
+    settings = {**SIMBA, "ensemble_size": 2, "batch_size": 8, "buffer_size": 100, "learning_starts": 20, "eval_freq": 0}
+    model = SAC("MlpPolicy", "Pendulum-v1", **settings).learn(30, progress_bar=False, log_interval=None)
+    assert model.trainer is not None
+    moments = model.ensemble.members.moments
+    seen = model.trainer.replay.rings()["transitions"].arrays["obs"][:30]
+    np.testing.assert_allclose(moments.mean, [seen.mean(axis=0)] * 2, rtol=1e-4)
+    np.testing.assert_allclose(moments.variance, [seen.var(axis=0)] * 2, rtol=1e-3)
+    np.testing.assert_allclose(moments.total, 30, rtol=1e-4)
+    model.save(tmp_path / "model")
+    again = SAC.load(tmp_path / "model")
+    assert tiny.same_bits(again.ensemble.members, model.ensemble.members)
+    obs = np.asarray([0.1, 0.9, 3.0], np.float32)
+    assert np.array_equal(again.predict(obs, deterministic=True)[0], model.predict(obs, deterministic=True)[0])

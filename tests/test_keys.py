@@ -20,7 +20,10 @@ from tests import tiny
 STATES, BOX = tiny.spaces()
 PICTURES = gym.spaces.Box(0, 255, (2, 16, 16, 3), np.uint8)
 TINY = {"net_arch": (4,), "filters": 2, "conv_layers": 2, "feature_dim": 4, "crop_size": 14, "n_atoms": 3}
-SWITCHES: dict[str, dict[str, Any]] = {"sac": {"weight_action": "fresh", "alpha_in_target": "after"}}
+SWITCHES: dict[str, dict[str, Any]] = {
+    "sac": {"weight_action": "fresh", "alpha_in_target": "after", "n_critics": 3},
+    "td3": {"n_critics": 3},
+}
 
 
 def bits(key: Any) -> Any:

@@ -35,11 +35,12 @@ SMALL: dict[str, Any] = {
 DISCRETE = SMALL | {"net_arch": (8,), "n_atoms": 5, "n_step": 3, "target_update_interval": 20, "bootstrap_prob": 0.5}
 KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
     "uniform replay that wraps": (SAC, "MlpPolicy", "Pendulum-v1", SMALL),
-    "three environments, noise, member exploration": (
+    "three environments, noise, member exploration, statistics of what was seen": (
         SAC,
         "MlpPolicy",
         "toy/Pair-v0",
         SMALL
+        | {"normalise_observations": True, "network": "simba", "simba_actor": (4, 1), "simba_critic": (4, 1)}
         | {"num_envs": 3, "reward_noise": 0.5, "exploration": "member", "gradient_steps": -1, "bootstrap_prob": 0.5},
     ),
     "rounds of updates, a weight that remembers": (

@@ -29,6 +29,12 @@ class Use(IntEnum):
     WEIGHT = 2**31 + 3
     CRITIC = 2**31 + 4
     ACTOR = 2**31 + 5
+    NOISE = 2**31 + 6
+
+
+def draws(settings: ArchitectureSettings) -> bool:
+    """Whether critics are asked at random."""
+    return settings.dropout > 0 or settings.critic_subset < settings.n_critics
 
 
 def dropout(settings: ArchitectureSettings, key: PRNGKeyArray | None, use: Use) -> Dropout | None:

@@ -12,6 +12,7 @@ from sunrise.learners.architecture import ArchitectureSettings, Network, new_act
 from sunrise.learners.critics import (
     Use,
     critic_step,
+    draws,
     dropout,
     every,
     is_due,
@@ -110,7 +111,9 @@ def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Number
 
     def bellman(state: TD3State, batch: Batch, mask: Array, key: PRNGKeyArray) -> Backup:
         next_action = policy(state.slow.target_actor, batch.next_obs)
-        noise = numbers.target_policy_noise * jax.random.normal(key, next_action.shape)
+        # A key that critics are drawn with is not drawn from as well.
+        k_noise = jax.random.fold_in(key, Use.NOISE) if draws(made) else key
+        noise = numbers.target_policy_noise * jax.random.normal(k_noise, next_action.shape)
         clip = numbers.target_noise_clip
         next_action = jnp.clip(next_action + jnp.clip(noise, -clip, clip), -1, 1)
         next_q = q_values(state.slow.target_critics, batch.next_obs, next_action, dropout(made, key, Use.NEXT))

@@ -45,6 +45,7 @@ BOUNDS: dict[str, Bound] = {
     "crop_size": POSITIVE,
     "translate_size": POSITIVE,
     "shift_pad": NOT_NEGATIVE,
+    "contrastive_weight": NOT_NEGATIVE,
     "views": POSITIVE,
     "target_views": POSITIVE,
     "n_atoms": (2, math.inf),

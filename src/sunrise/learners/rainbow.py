@@ -4,7 +4,7 @@ Prioritised replay and n-step returns are not here: they reach a learner as `wei
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import gymnasium as gym
 import jax
@@ -14,11 +14,21 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import masked_mean
-from sunrise.learners.rainbow_network import RainbowNetwork, frames_shape, perturb, rainbow_network
+from sunrise.learners.rainbow_network import (
+    RainbowNetwork,
+    TiledConvolutions,
+    frames_shape,
+    perturb,
+    rainbow_network,
+)
+from sunrise.learners.rainbow_pictures import MOMENTUM, Coder, Contrast, new_contrast, picture_augmentation
+from sunrise.networks import polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 T = TypeVar("T")
 METRICS = ("critic_loss", "q_mean", "gradient_norm", "parameter_norm")
+CONTRAST = 2**32 - 1
+"""What the first key is folded with for the contrast: no split of it reaches so far."""
 BETA_1, BETA_2 = 0.9, 0.999
 """Adam's memories of the gradient and of its square."""
 
@@ -58,6 +68,14 @@ class RainbowSettings:
     """Chance that a member acts at random when it explores: for agents without noisy layers."""
     weight_value: Literal["double", "max"] = "double"
     """Value that members disagree on: of the backup's action (the authors' code), or the maximum (the paper)."""
+    augmentation: Literal["none", "shift"] = "none"
+    """Learn from pictures as they are, or moved at random (DrQ); all members see one view."""
+    contrastive: bool = False
+    """Also learn to tell which two views are of one picture (CURL)."""
+    contrastive_weight: float = 1.0
+    """Weight of that loss; CURL has 0.01 for Pong, Boxing, Private Eye and Freeway."""
+    shift_pad: int = 4
+    """How many pixels pictures are moved at most."""
 
 
 class RainbowNumbers(NamedTuple):
@@ -70,6 +88,7 @@ class RainbowNumbers(NamedTuple):
     noisy_std: Float[Array, ""] | float
     max_grad_norm: Float[Array, ""] | float
     epsilon: Float[Array, ""] | float
+    contrastive_weight: Float[Array, ""] | float
 
 
 class RainbowState(NamedTuple):
@@ -79,6 +98,8 @@ class RainbowState(NamedTuple):
     target: RainbowNetwork
     first: RainbowNetwork
     second: RainbowNetwork
+    slow: tuple[TiledConvolutions, Coder] | tuple[()] = ()
+    """What makes the positives of the contrast: it follows the network slowly."""
 
 
 def rainbow_numbers(settings: RainbowSettings) -> RainbowNumbers:
@@ -153,7 +174,9 @@ def rainbow(
 
     `updates_before` is how many updates the timesteps before learning began would have had.
     """
-    frames_shape(observation_space)
+    pictures = frames_shape(observation_space) is not None
+    if not pictures and (settings.contrastive or settings.augmentation != "none"):
+        raise SunriseError("augmentation and contrastive are for pictures, but these observations are none.")
     if not settings.net_arch:
         raise SunriseError("net_arch is empty, but each stream needs a hidden layer.")
     if settings.distributional and settings.n_atoms < 2:
@@ -165,8 +188,16 @@ def rainbow(
         std = numbers.noisy_std if settings.noisy else None
         shape = n_actions, n_atoms
         network = rainbow_network(key, observation_space, shape, settings.net_arch, settings.dueling, std)
+        if settings.contrastive:
+            k_contrast = jax.random.fold_in(key, CONTRAST)
+            contrast = new_contrast(k_contrast, network.advantage[0].weight.shape[0], settings.net_arch[0])
+            network = RainbowNetwork(network.trunk, network.advantage, network.value, contrast)
         zeros = jax.tree.map(jnp.zeros_like, network)
-        return RainbowState(network, network, zeros, zeros)
+        return RainbowState(network, network, zeros, zeros, coding(network))
+
+    def coding(network: RainbowNetwork) -> Any:
+        """What makes codes of views; nothing where there is no contrast."""
+        return (network.trunk, network.contrast.coder) if isinstance(network.contrast, Contrast) else ()
 
     def q_values(logits: Float[Array, "B C atoms"]) -> Float[Array, "B C"]:
         return jax.nn.softmax(logits) @ atoms if settings.distributional else logits[..., 0]
@@ -215,9 +246,10 @@ def rainbow(
         key: PRNGKeyArray,
     ) -> tuple[RainbowState, Info]:
         k_online, _ = jax.random.split(key)
+        obs = batch.obs[0] if settings.contrastive else batch.obs
 
         def critic_loss(online: RainbowNetwork) -> tuple[Array, tuple[Array, ...]]:
-            logits = chosen(outputs(online, batch.obs, k_online), batch.action)[:, None]
+            logits = chosen(outputs(online, obs, k_online), batch.action)[:, None]
             q = q_values(logits)[:, 0]
             if settings.distributional:
                 loss = error = -jnp.sum(backup.target * jax.nn.log_softmax(logits[:, 0]), axis=1)
@@ -225,9 +257,17 @@ def rainbow(
             else:
                 error = surprise = jnp.abs(q - backup.target)
                 loss = optax.losses.huber_loss(q, backup.target)
-            return masked_mean(weight * loss, mask), (q, error, surprise)
+            told = jnp.zeros(())
+            if settings.contrastive:  # it is part of each row's loss, and so of its priority
+                assert isinstance(online.contrast, Contrast)
+                _, anchor, positive = batch.obs
+                makers: Any = (coding(online), anchor), (state.slow, positive)
+                codes = [code(trunk(view)) for (trunk, code), view in makers]
+                told = online.contrast.loss(*codes)
+                loss, error = loss + numbers.contrastive_weight * told, error + numbers.contrastive_weight * told
+            return masked_mean(weight * loss, mask), (q, error, surprise, told)
 
-        (value, (q, error, surprise)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
+        (value, (q, error, surprise, told)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
         norm = optax.tree.norm(gradient)
         bound = numbers.max_grad_norm
         scale = jnp.where(bound > 0, jnp.minimum(1, bound / norm), 1)
@@ -238,7 +278,15 @@ def rainbow(
         # A select, and no condition: a state that passes through one is copied on CPU.
         due = (updates_before + step + 1) % settings.target_update_interval == 0
         target = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
+        slow = polyak(state.slow, coding(online), 1 - MOMENTUM)
         metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
-        return RainbowState(online, target, first, second), Info(error[None], metrics, surprise[None])
+        if settings.contrastive:
+            metrics["contrastive_loss"] = told
+        return RainbowState(online, target, first, second, slow), Info(error[None], metrics, surprise[None])
 
-    return Learner(init, propose, judge, bellman, judge_next, learn, METRICS, jnp.arange(n_actions))
+    names = (*METRICS, "contrastive_loss") if settings.contrastive else METRICS
+    learner = Learner(init, propose, judge, bellman, judge_next, learn, names, jnp.arange(n_actions))
+    shifted = settings.augmentation == "shift"
+    if not (shifted or settings.contrastive):
+        return learner
+    return learner._replace(augment=picture_augmentation(shifted, settings.contrastive, settings.shift_pad))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.errors import SunriseError
+from sunrise.learners.rainbow_pictures import Contrast
 from sunrise.networks import Linear, flatten
 from sunrise.types import Observation
 
@@ -79,6 +80,8 @@ class RainbowNetwork(eqx.Module):
     advantage: tuple[Layer, ...]
     value: tuple[Layer, ...]
     """Empty where the advantage stream alone is the answer."""
+    contrast: Contrast | tuple[()] = ()
+    """What tells views of observations apart, where that is learned too."""
 
     def __call__(self, obs: Observation, n_actions: int) -> Float[Array, "B C atoms"]:
         """A logit for each action and atom; with one atom, a value for each action. To be called once perturbed."""

@@ -1,0 +1,85 @@
+"""What Rainbow can do with pictures beside its own loss: DrQ's random shifts, and CURL's contrast.
+
+DrQ (Kostrikov et al., 2020) learns from observations that are moved at random. CURL (Laskin et al., 2020) also learns
+to tell which two views are of one observation: an online anchor is to find, among the rows of a batch, the positive
+that a slow copy of the network made of another view.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+
+from sunrise.networks import Linear, standardised
+from sunrise.pixels import Pictures, corners, cut, random_shift
+from sunrise.types import Batch, Observation
+
+CODE = 128
+"""Numbers that a view is told by."""
+SHARPNESS = 0.1
+"""What similarities are multiplied by before their softmax."""
+MOMENTUM = 0.999
+"""How much of the slow copy stays at each update."""
+
+
+class Coder(eqx.Module):
+    """Two layers on top of the convolutions, each normalised."""
+
+    hidden: Linear
+    code: Linear
+
+    def __call__(self, features: Float[Array, "B features"]) -> Float[Array, "B code"]:
+        return standardised(self.code(jax.nn.relu(standardised(self.hidden(features)))))
+
+
+class Contrast(eqx.Module):
+    """A coder and the bilinear similarity of two codes."""
+
+    coder: Coder
+    similarity: Float[Array, "code code"]
+
+    def loss(self, anchor: Float[Array, "B code"], positive: Float[Array, "B code"]) -> Float[Array, ""]:
+        """InfoNCE: each anchor must find its own positive among all (CURL, equation 4)."""
+        logits = SHARPNESS * (anchor @ self.similarity @ positive.T)
+        return -jnp.mean(jnp.diagonal(jax.nn.log_softmax(logits, axis=1)))
+
+
+def new_contrast(key: PRNGKeyArray, features: int, width: int) -> Contrast:
+    """Fresh weights, uniform in [0, 1) as in CURL's code."""
+    k_hidden, k_code, k_similarity = jax.random.split(key, 3)
+    hidden = Linear(jax.random.uniform(k_hidden, (features, width)), jnp.zeros(width))
+    code = Linear(jax.random.uniform(k_code, (width, CODE)), jnp.zeros(CODE))
+    return Contrast(Coder(hidden, code), jax.random.uniform(k_similarity, (CODE, CODE)))
+
+
+def moved_crop(key: PRNGKeyArray, pictures: Pictures, pad: int) -> Pictures:
+    """A crop smaller by `pad`, its edge repeated, and of that a crop of the first size: CURL's views of Atari."""
+    k_crop, k_place = jax.random.split(key)
+    rows, _, height, width, _ = pictures.shape
+    small = cut(pictures, corners(k_crop, rows, pad, pad), height - pad, width - pad)
+    wider = jnp.pad(small, ((0, 0), (0, 0), (pad, pad), (pad, pad), (0, 0)), mode="edge")
+    return cut(wider, corners(k_place, rows, pad, pad), height, width)
+
+
+def changed(move: Callable[..., Pictures], obs: Observation, key: PRNGKeyArray, pad: int) -> Shaped[Array, "B C H W"]:
+    """Frames on axis 1, moved together."""
+    frames = jnp.asarray(obs)
+    return move(key, frames[..., None], pad)[..., 0]
+
+
+def picture_augmentation(shifted: bool, contrastive: bool, pad: int) -> Callable[[Batch, PRNGKeyArray], Batch]:
+    """A learner's `augment`: shifted observations, and with them two views for the contrast, [3, B, C, H, W]."""
+
+    def augment(batch: Batch, key: PRNGKeyArray) -> Batch:
+        k_obs, k_next, k_anchor, k_positive = jax.random.split(key, 4)
+        obs, next_obs = batch.obs, batch.next_obs
+        if shifted:
+            obs, next_obs = changed(random_shift, obs, k_obs, pad), changed(random_shift, next_obs, k_next, pad)
+        if contrastive:
+            seen = [changed(moved_crop, batch.obs, k, pad) for k in (k_anchor, k_positive)]
+            obs = jnp.stack([jnp.asarray(obs), *seen])
+        return batch._replace(obs=obs, next_obs=next_obs)
+
+    return augment

@@ -13,6 +13,7 @@ from sunrise.algorithms import algorithm
 from sunrise.errors import SunriseError
 from sunrise.fitting import ensemble_of
 from sunrise.learners.rainbow_network import perturb
+from sunrise.learners.rainbow_pictures import moved_crop
 from sunrise.settings import with_settings
 from sunrise.types import Batch, Sample
 from tests import tiny
@@ -128,6 +129,21 @@ def test_shifted_pictures_are_the_pictures_moved_by_up_to_four_pixels_and_all_fr
             assert len(found) == 1
             offsets |= set(found)
     assert len(offsets) > 4  # rows are moved differently, and so are an observation and the next one
+
+
+def test_a_view_of_the_contrast_is_a_crop_that_was_moved() -> None:
+    before = np.random.default_rng(4).integers(0, 256, (ROWS, 2, 7, 8), np.uint8)
+    after = np.asarray(moved_crop(jax.random.key(1), jnp.asarray(before)[..., None], 2))[..., 0]
+    found = set()
+    for row in range(ROWS):
+        for i, j in np.ndindex(3, 3):
+            small = np.pad(before[row, :, i : i + 5, j : j + 6], ((0, 0), (2, 2), (2, 2)), mode="edge")
+            places = [
+                p for p in np.ndindex(3, 3) if np.array_equal(small[:, p[0] : p[0] + 7, p[1] : p[1] + 8], after[row])
+            ]
+            found |= {(row, i, j, *place) for place in places}
+    assert {key[0] for key in found} == set(range(ROWS))
+    assert len({key[1:] for key in found}) > 1
 
 
 @pytest.mark.parametrize("switch", [{"augmentation": "shift"}, {"contrastive": True}], ids=["shift", "contrastive"])

@@ -42,7 +42,7 @@ def test_one_member_equals_an_independently_written_redq_or_droq(double: None, s
     functions, numbers, ensemble, tally = tiny.ensemble(ensemble_size=1, **switches)
     plain = PlainREDQ(member(ensemble.members, 0), 3, 2, switches.get("dropout", 0.0))
     rng = np.random.default_rng(1)
-    for step in range(7):
+    for step in range(4):
         sample = tiny.sample(rng, 1, dtype=np.float64)
         plain.update(sample, step)
         ensemble, tally, report = functions.update(ensemble, tally, sample, KEY, numbers)
@@ -131,7 +131,7 @@ def test_one_member_equals_an_independently_written_simba(double: None) -> None:
     assert functions.observe is not None
     plain = PlainSimba(member(ensemble.members, 0))
     rng = np.random.default_rng(1)
-    for step in range(5):
+    for step in range(3):
         seen = 3 + 2 * rng.standard_normal((2, tiny.OBS))  # of two environments, far from 0
         plain.statistics.seen.append(seen)
         ensemble = ensemble._replace(members=functions.observe(ensemble.members, seen, numbers))
@@ -179,8 +179,9 @@ def test_the_vectorised_update_equals_a_loop_over_agents(double: None) -> None:
 
 
 def test_the_statistics_of_the_observations_are_counted_once_each_and_saved_with_the_agent(tmp_path: Path) -> None:
-    settings = {**SIMBA, "ensemble_size": 2, "batch_size": 8, "buffer_size": 100, "learning_starts": 20, "eval_freq": 0}
-    model = SAC("MlpPolicy", "Pendulum-v1", **settings).learn(30, progress_bar=False, log_interval=None)
+    small: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 100}
+    model = SAC("MlpPolicy", "Pendulum-v1", normalise_observations=True, learning_starts=20, eval_freq=0, **small)
+    model.learn(30, progress_bar=False, log_interval=None)
     assert model.trainer is not None
     moments = model.ensemble.members.moments
     seen = model.trainer.replay.rings()["transitions"].arrays["obs"][:30]

@@ -40,8 +40,14 @@ KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
         "MlpPolicy",
         "toy/Pair-v0",
         SMALL
-        | {"normalise_observations": True, "network": "simba", "simba_actor": (4, 1), "simba_critic": (4, 1)}
-        | {"num_envs": 3, "reward_noise": 0.5, "exploration": "member", "gradient_steps": -1, "bootstrap_prob": 0.5},
+        | {
+            "normalise_observations": True,
+            "num_envs": 3,
+            "reward_noise": 0.5,
+            "exploration": "member",
+            "gradient_steps": -1,
+            "bootstrap_prob": 0.5,
+        },
     ),
     "rounds of updates, a weight that remembers": (
         SAC,

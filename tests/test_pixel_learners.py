@@ -13,7 +13,7 @@ from sunrise.algorithms import algorithm
 from sunrise.ensemble import Ensemble
 from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
-from sunrise.learners.sac import squash
+from sunrise.learners.policies import squash
 from sunrise.settings import with_settings
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny

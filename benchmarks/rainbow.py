@@ -15,9 +15,11 @@ import numpy as np
 from run import HERE, ROUNDS, Peer
 from sunrise.bench import best_of, sgemm_peak
 from sunrise.compilation import use_cache
-from sunrise.ensemble import Ensemble, EnsembleNumbers, EnsembleSettings, build
+from sunrise.config.ensemble import EnsembleSettings
+from sunrise.config.learners import RainbowSettings
+from sunrise.ensemble import Ensemble, EnsembleNumbers, build
 from sunrise.flops import matmul_flops
-from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
+from sunrise.learners.rainbow import rainbow, rainbow_numbers
 from sunrise.record import machine, versions
 from sunrise.types import Batch, Sample
 

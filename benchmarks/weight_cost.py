@@ -11,7 +11,7 @@ from typing import Any
 
 from sunrise.bench import Subject, ready
 from sunrise.compilation import use_cache
-from sunrise.ensemble.settings import WEIGHTINGS
+from sunrise.config.ensemble import WEIGHTINGS
 
 OUT = Path(__file__).parent / "results" / "weight_cost.json"
 ROUNDS, UPDATES = 60, 3

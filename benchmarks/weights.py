@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 
 from sunrise import TD3
-from sunrise.ensemble.settings import Weighting
+from sunrise.config.ensemble import Weighting
 from sunrise.record import RunFolder
 
 HERE = Path(__file__).parent

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from gymnasium.wrappers import AtariPreprocessing
 
-from sunrise.envs.atari import GAMES_100K, AtariGame, make_atari, refuse_skipping
+from sunrise.config.tasks import GAMES_100K
+from sunrise.envs.atari import AtariGame, make_atari, refuse_skipping
 from sunrise.errors import SunriseError
 
 ale_py = pytest.importorskip("ale_py")

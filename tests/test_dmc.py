@@ -14,16 +14,17 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from sunrise.config.tasks import DMC_SUITE, PAPER_TASKS, RendererName
 from sunrise.envs import dmc, renderers
 from sunrise.envs.display import no_display
-from sunrise.envs.dmc import PAPER_TASKS, TASKS, register_dmc_envs
 from sunrise.errors import SunriseError
+from sunrise.registration import register
 
 pytest.importorskip("mujoco_warp", reason="needs the extra dmc")
 with dmc.quietly(), no_display():
     suite = pytest.importorskip("dm_control.suite", reason="needs the extra dmc")
 
-register_dmc_envs()
+register()
 
 
 def make(env_id: str, **options: Any) -> gym.Env[Any, Any]:
@@ -44,7 +45,7 @@ def python(code: str, **environment: str) -> str:
 
 
 @pytest.fixture
-def gl() -> renderers.RendererName:
+def gl() -> RendererName:
     """OpenGL, where this machine has any."""
     if (name := renderers.resolve("auto")) == "warp":
         pytest.skip("no OpenGL on this machine")
@@ -52,8 +53,8 @@ def gl() -> renderers.RendererName:
 
 
 def test_every_task_of_the_suite_has_an_id_and_no_other() -> None:
-    assert [(domain, task) for domain, tasks in TASKS.items() for task in tasks] == list(suite.ALL_TASKS)
-    register_dmc_envs()
+    assert [(domain, task) for domain, tasks in DMC_SUITE.items() for task in tasks] == list(suite.ALL_TASKS)
+    register()
     ids = {env_id for env_id in gym.registry if env_id.startswith("dmc/")}
     assert ids == {f"dmc/{domain}-{task}" for domain, task in suite.ALL_TASKS}
     assert set(PAPER_TASKS) <= ids
@@ -113,8 +114,8 @@ def test_lqr_is_one_system_and_its_episodes_end() -> None:
 
 ELSEWHERE = """
 import sys, hashlib, gymnasium as gym, numpy as np
-from sunrise.envs.dmc import register_dmc_envs
-register_dmc_envs()
+from sunrise.registration import register
+register()
 assert not {"dm_control", "warp"} & set(sys.modules), "the extra is imported before it is used"
 env = gym.make("dmc/reacher-easy", disable_env_checker=True)
 env.reset(seed=1)
@@ -181,7 +182,7 @@ for domain, task in (("cartpole", "swingup"), ("cheetah", "run")):
 """
 
 
-def test_opengl_gives_dm_controls_picture_and_warp_nearly(gl: renderers.RendererName, tmp_path: Path) -> None:
+def test_opengl_gives_dm_controls_picture_and_warp_nearly(gl: RendererName, tmp_path: Path) -> None:
     python(f"import sys\nsys.argv = ['', {str(tmp_path)!r}]\n{REFERENCE}", MUJOCO_GL=gl)
     for env_id in ("dmc/cartpole-swingup", "dmc/cheetah-run"):
         newest = {}
@@ -212,7 +213,7 @@ def test_warp_draws_limbs_where_they_are_and_not_where_they_were() -> None:
     assert abs(visible[0] - visible[1]) <= 2
 
 
-def test_quality_can_be_traded_for_speed(gl: renderers.RendererName) -> None:
+def test_quality_can_be_traded_for_speed(gl: RendererName) -> None:
     best, fast = (
         make("dmc/cartpole-swingup", pixels=True, renderer=gl, anti_aliasing=samples, shadow_size=shadow)
         for samples, shadow in ((None, None), (0, 0))
@@ -283,9 +284,7 @@ def test_a_target_that_could_not_be_seen_is_refused() -> None:
         env.reset(seed=1)
 
 
-def test_opengl_in_a_fork_is_refused_and_does_not_hang(
-    gl: renderers.RendererName, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opengl_in_a_fork_is_refused_and_does_not_hang(gl: RendererName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renderers, "GL_PROCESSES", {os.getpid() + 1})
     with pytest.raises(SunriseError, match="forked"):
         make("dmc/cartpole-swingup", pixels=True, renderer=gl).reset()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunrise.ensemble import EnsembleSettings, bootstrap_mask, confidence_weight, pool, resolve_weighting, ucb_scores
+from sunrise.config.ensemble import EnsembleSettings, resolve_weighting
+from sunrise.ensemble import bootstrap_mask, confidence_weight, pool, ucb_scores
 
 
 def test_the_weight_of_votes_1_and_3_at_temperature_2_is_worked_out_by_hand() -> None:

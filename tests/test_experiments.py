@@ -118,7 +118,7 @@ def test_a_dry_run_shows_the_list_and_an_estimate_and_runs_nothing(
     main(["reproduce", name, "--dry-run"])
     shown = capsys.readouterr().out
     assert name in shown
-    assert name == "fig1b" or re.search(r"\d+ runs, about [\d.]+ (minutes|hours) on this machine", shown)
+    assert name == "fig1b" or re.search(r"\d+ runs, \d+ of them to do: about [\d.]+ (minutes|hours)", shown)
     assert list(tmp_path.iterdir()) == []
 
 

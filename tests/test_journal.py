@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sunrise import SAC, SunriseError
 from sunrise.collect import Collector
-from sunrise.envs.atari import GAMES_100K
+from sunrise.config.tasks import GAMES_100K
 from sunrise.envs.make import AnyVectorEnv, as_vector, to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError
 from sunrise.replay.uniform import UniformReplay

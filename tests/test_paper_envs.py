@@ -17,9 +17,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from scipy import stats
 
-from sunrise.envs.paper import register_paper_envs
+from sunrise.registration import register
 
-register_paper_envs()
+register()
 
 FIXED_LENGTH = ["Cheetah", "Walker", "Hopper", "Ant"]
 NAMES = [*FIXED_LENGTH, "SlimHumanoid"]
@@ -284,7 +284,7 @@ def test_gymnasiums_checker_finds_nothing_but_that_a_state_has_no_bounds(name: s
 
 def test_registering_again_changes_nothing() -> None:
     before = dict(gym.registry)
-    register_paper_envs()
+    register()
     assert gym.registry == before
     assert {f"sunrise/{name}-v0" for name in NAMES} <= before.keys()
 

@@ -12,7 +12,7 @@ from sunrise import CURL, RAD, SAC, DrQ, SunriseError
 from sunrise.agents import load_run
 from sunrise.algorithms import starting
 from sunrise.cli import main
-from sunrise.envs.dmc import PAPER_TASKS
+from sunrise.config.tasks import PAPER_TASKS
 from sunrise.envs.renderers import resolve
 from sunrise.experiments.paper import SEARCH
 from sunrise.fitting import moves_on

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunrise.algorithms import algorithm
-from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, Sunrise, build, resolve_temperature
+from sunrise.config.ensemble import EnsembleSettings, resolve_temperature
+from sunrise.config.learners import RainbowSettings
+from sunrise.ensemble import EnsembleNumbers, Sunrise, build
 from sunrise.errors import SunriseError
-from sunrise.learners.rainbow import RainbowSettings, RainbowState, adam_step, project, rainbow, rainbow_numbers
+from sunrise.learners.rainbow import RainbowState, adam_step, project, rainbow, rainbow_numbers
 from sunrise.learners.rainbow_network import (
     NoisyLinear,
     TiledConvolutions,

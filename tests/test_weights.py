@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jaxtyping import Array, PRNGKeyArray
 
-from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, build, resolve_temperature
-from sunrise.ensemble.settings import WEIGHTINGS, Weighting
+from sunrise.config.ensemble import WEIGHTINGS, EnsembleSettings, Weighting, resolve_temperature
+from sunrise.ensemble import EnsembleNumbers, build
 from sunrise.ensemble.weights import RATE, SCHEMES, RunningMean, effective_batch, no_mean
 from sunrise.types import Backup, Batch, Info, Learner, Sample
 

@@ -1,25 +1,25 @@
-"""The algorithms by name, as data: each one's settings, presets, and learner."""
+"""The algorithms by name, as data: each one's settings, presets, and learner.
+
+What computes is imported when an algorithm is fitted to an environment: a list of settings needs none of it.
+"""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-import gymnasium as gym
-from gymnasium.vector import VectorEnv
-
-from sunrise.ensemble import EnsembleSettings
-from sunrise.envs.dmc import PAPER_TASKS
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute
+from sunrise.config.ensemble import EnsembleSettings
+from sunrise.config.learners import (
+    CURLSettings,
+    DisCorSettings,
+    DrQSettings,
+    RADSettings,
+    RainbowSettings,
+    RandomSettings,
+    SACSettings,
+    TD3Settings,
+)
+from sunrise.config.presets import AUTHORS_EVALUATION, AUTHORS_RAINBOW, AUTHORS_SAC, AUTHORS_TD3, SAC_PRESETS, of_task
+from sunrise.config.tasks import PAPER_TASKS
 from sunrise.errors import SunriseError, near
-from sunrise.fitting import Fit, discor_on_sac, to_choices, to_pictures, to_states
-from sunrise.learners.curl import CURLSettings, curl
-from sunrise.learners.discor import DisCorSettings
-from sunrise.learners.drq import DrQSettings, drq
-from sunrise.learners.rad import RADSettings, rad
-from sunrise.learners.rainbow import RainbowSettings
-from sunrise.learners.random import RandomSettings, random
-from sunrise.learners.sac import SACSettings, sac, sac_numbers
-from sunrise.learners.td3 import TD3Settings, td3, td3_numbers
-from sunrise.presets import AUTHORS_EVALUATION, AUTHORS_RAINBOW, AUTHORS_SAC, AUTHORS_TD3, SAC_PRESETS, of_task
 from sunrise.settings import (
     NEVER,
     OPTIONS_FOR,
@@ -30,6 +30,24 @@ from sunrise.settings import (
     flatten_config,
     with_settings,
 )
+
+if TYPE_CHECKING:
+    from sunrise.agents.environments import Given
+    from sunrise.fitting import Parts
+
+Fit: TypeAlias = "Callable[[Config[Any], Any, Any], Parts]"
+"""Settings, observation space and action space to a learner."""
+
+
+def fit_of(name: str) -> Fit:
+    """How one of our own learners is fitted to an environment."""
+
+    def fit(config: Config[Any], observation_space: Any, action_space: Any) -> "Parts":
+        from sunrise.fitting import FITS
+
+        return FITS[name](config, observation_space, action_space)
+
+    return fit
 
 
 def no_preset(env_id: str) -> Mapping[str, Any]:
@@ -82,7 +100,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         MLP_POLICIES,
         Config(SACSettings(), DMC),
         SAC_PRESETS,
-        to_states("SAC", sac, sac_numbers),
+        fit_of("sac"),
         paper_repeat_and_entropy,
     ),
     "td3": Algorithm(
@@ -90,7 +108,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         MLP_POLICIES,
         Config(TD3Settings(), DMC),
         {"authors": AUTHORS_TD3},
-        to_states("TD3", td3, td3_numbers),
+        fit_of("td3"),
         paper_repeat,
     ),
     "discor": Algorithm(
@@ -98,7 +116,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         MLP_POLICIES,
         Config(DisCorSettings(), DMC),
         {"authors": AUTHORS_SAC},
-        to_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
+        fit_of("discor"),
         paper_repeat_and_entropy,
     ),
     "rainbow": Algorithm(
@@ -106,14 +124,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         ("CnnPolicy", "MlpPolicy", "MultiInputPolicy"),
         Config(learner=RainbowSettings(), env=AtariSettings(), training=RAINBOW_TRAINING),
         {"authors": AUTHORS_RAINBOW},
-        to_choices,
+        fit_of("rainbow"),
     ),
     "rad": Algorithm(
         "rad",
         CNN_POLICIES,
         Config(RADSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
         {},
-        to_pictures("RAD", rad),
+        fit_of("rad"),
         paper_task,
     ),
     "drq": Algorithm(
@@ -121,7 +139,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         CNN_POLICIES,
         Config(DrQSettings(), DMCSettings(pixels=True, render_size=84), training=DRQ_TRAINING),
         {},
-        to_pictures("DrQ", drq),
+        fit_of("drq"),
         paper_repeat,
     ),
     "curl": Algorithm(
@@ -129,7 +147,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         CNN_POLICIES,
         Config(CURLSettings(), DMCSettings(pixels=True), training=PIXEL_TRAINING),
         {},
-        to_pictures("CURL", curl),
+        fit_of("curl"),
         paper_task,
     ),
     "random": Algorithm(
@@ -137,7 +155,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         MLP_POLICIES,
         Config(RandomSettings(), DMC, EnsembleSettings(ensemble_size=1), NO_TRAINING),
         {"authors": AUTHORS_EVALUATION},
-        to_states("The random agent", random, lambda *_: ()),
+        fit_of("random"),
         paper_repeat,
     ),
 }
@@ -150,22 +168,21 @@ def algorithm(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def starting(
-    name: str, env: str | AnyEnv | AnyVectorEnv | Maker | None = None, preset: str | None = None
-) -> Config[Any]:
+def starting(name: str, env: "Given | None" = None, preset: str | None = None) -> Config[Any]:
     """The settings before the user's own: the algorithm's, the environment's, and those of the preset asked for.
 
     An environment that is made already has its options, and the settings say them.
     """
     known = algorithm(name)
-    made = env if isinstance(env, gym.Env | VectorEnv) else None
-    spec = made.spec if made is not None else None
+    spec = None if isinstance(env, str) else getattr(env, "spec", None)
     env_id = env if isinstance(env, str) else spec.id if spec is not None else ""
     config = with_settings(known.defaults, {**known.task(env_id), **preset_of(name, preset, env_id)})
-    if made is not None and spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
+    if spec is not None and env_id.startswith(OPTIONS_FOR.get(type(config.env), "/")):
+        from sunrise.envs.make import attribute
+
         own = flatten_config(type(config.env)())
         given = {name: value for name, value in spec.kwargs.items() if name in own}
-        drawn = attribute(made, "renderer_name")
+        drawn = attribute(cast(Any, env), "renderer_name")
         config = with_settings(config, own | given | ({"renderer": drawn} if drawn else {}))
     return config
 

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sunrise.evaluate import Evaluation
-from sunrise.train import Trainer
+if TYPE_CHECKING:
+    from sunrise.evaluate import Evaluation
+    from sunrise.train import Trainer
 
 console = Console(stderr=True, highlight=False)
 
@@ -77,7 +78,7 @@ class ProgressLine:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def step(self, trainer: Trainer) -> None:
+    def step(self, trainer: "Trainer") -> None:
         """Show where the run is, a few times a second."""
         now = time.perf_counter()
         if not self.live or (now - self.shown < 0.2 and trainer.timesteps < self.total):
@@ -104,7 +105,7 @@ class ProgressLine:
                 f"return {_number(row.get('rollout/return_mean'))}"
             )
 
-    def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
+    def evaluation(self, timesteps: int, env_steps: int, result: "Evaluation") -> None:
         if self.enabled and not self.live:
             say(
                 f"{counted(timesteps, env_steps)}  evaluation: mean return {_number(result.mean)} "

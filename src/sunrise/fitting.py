@@ -8,14 +8,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sunrise.ensemble import EnsembleNumbers, Sunrise, build, resolve_temperature
+from sunrise.algorithms import Fit
+from sunrise.config.ensemble import resolve_temperature
+from sunrise.config.learners import DisCorSettings, RainbowSettings
+from sunrise.ensemble import EnsembleNumbers, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
-from sunrise.learners.discor import DisCorSettings, discor
+from sunrise.learners.curl import curl
+from sunrise.learners.discor import discor
+from sunrise.learners.drq import drq
 from sunrise.learners.normalised import normalised
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
-from sunrise.learners.rainbow import RainbowSettings, rainbow, rainbow_numbers
-from sunrise.learners.sac import SACNumbers, sac
+from sunrise.learners.rad import rad
+from sunrise.learners.rainbow import rainbow, rainbow_numbers
+from sunrise.learners.random import random
+from sunrise.learners.sac import SACNumbers, sac, sac_numbers
+from sunrise.learners.td3 import td3, td3_numbers
 from sunrise.pixels import PictureShape, is_stack, picture_shape
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
@@ -32,10 +40,6 @@ class Parts(NamedTuple):
     action_shape: tuple[int, ...]
     """Shape and type of an action as the replay buffer keeps it."""
     action_dtype: np.dtype[Any]
-
-
-Fit = Callable[[Config[Any], gym.Space[Any], gym.Space[Any]], Parts]
-"""Settings, observation space and action space to a learner."""
 
 
 def flat_size(space: gym.Space[Any]) -> int:
@@ -157,3 +161,16 @@ def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
     if parts.make_learner(parts.numbers).observe is None:
         functions = functions._replace(observe=None)
     return functions, numbers
+
+
+FITS: dict[str, Fit] = {
+    "sac": to_states("SAC", sac, sac_numbers),
+    "td3": to_states("TD3", td3, td3_numbers),
+    "discor": to_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
+    "rainbow": to_choices,
+    "rad": to_pictures("RAD", rad),
+    "drq": to_pictures("DrQ", drq),
+    "curl": to_pictures("CURL", curl),
+    "random": to_states("The random agent", random, lambda *_: ()),
+}
+"""Our own algorithms by name."""

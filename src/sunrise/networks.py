@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sunrise.config.learners import Init
 from sunrise.types import Observation
 
 T = TypeVar("T")
-Init: TypeAlias = Literal["default", "rlkit", "xavier"]
 LAYER_NORM_EPS = 1e-5
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from sunrise.envs.renderers import RendererChoice
+from sunrise.config.tasks import RendererChoice
 
 
 @dataclass

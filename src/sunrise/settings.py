@@ -8,8 +8,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from sunrise.ensemble import EnsembleSettings, resolve_temperature, resolve_weighting
-from sunrise.envs.renderers import RendererChoice, resolve
+from sunrise.config.ensemble import EnsembleSettings, resolve_temperature, resolve_weighting
+from sunrise.config.tasks import RendererChoice
 from sunrise.errors import SunriseError, near
 
 NEVER = 2**62
@@ -211,6 +211,8 @@ def resolved(config: Config[L]) -> Config[L]:
     }
     options = env_options(config.env, config.run.env_id)
     if options.get("pixels"):
+        from sunrise.envs.renderers import resolve
+
         decided["renderer"] = resolve(options["renderer"])
     return with_settings(config, decided)
 

@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium.envs.mujoco import MujocoEnv
 
 from sunrise.agents import load_run
+from sunrise.config.tasks import RendererChoice
 from sunrise.envs.make import AnyEnv, make_env
-from sunrise.envs.renderers import PACKAGES, RendererChoice, resolve
+from sunrise.envs.renderers import PACKAGES, resolve
 from sunrise.errors import MissingExtraError, SunriseError
 from sunrise.randomness import episode_seed
 from sunrise.settings import env_options

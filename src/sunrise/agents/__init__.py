@@ -7,7 +7,8 @@ from typing import Any
 from sunrise.agents.agent import Agent
 from sunrise.agents.environments import trusted
 from sunrise.checkpoint import Checkpoints
-from sunrise.envs.renderers import RendererChoice, resolve
+from sunrise.config.tasks import RendererChoice
+from sunrise.envs.renderers import resolve
 from sunrise.errors import SunriseError
 from sunrise.record import RunFolder
 

@@ -1,5 +1,6 @@
 """SUNRISE: the paper's three functions, weights for backups, and an ensemble of any learner."""
 
+from sunrise.config.ensemble import EnsembleSettings, Weighting, resolve_temperature, resolve_weighting
 from sunrise.ensemble.functions import bootstrap_mask, confidence_weight, ucb_scores
 from sunrise.ensemble.members import (
     Choice,
@@ -11,7 +12,6 @@ from sunrise.ensemble.members import (
     build,
     pool,
 )
-from sunrise.ensemble.settings import EnsembleSettings, Weighting, resolve_temperature, resolve_weighting
 from sunrise.ensemble.weights import looks_at_disagreement
 
 __all__ = [

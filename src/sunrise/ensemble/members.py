@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from sunrise.config.ensemble import EnsembleSettings, resolve_weighting
 from sunrise.ensemble.functions import ucb_scores
-from sunrise.ensemble.settings import EnsembleSettings, resolve_weighting
 from sunrise.ensemble.weights import SCHEMES, Memory, effective_batch
 from sunrise.tensors import named_leaves
 from sunrise.types import AnyArray, Backup, Batch, Learner, Observation, Sample, State, rows

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sunrise.config.ensemble import EnsembleSettings, Weighting, resolve_weighting
 from sunrise.ensemble.functions import Number, confidence
-from sunrise.ensemble.settings import EnsembleSettings, Weighting, resolve_weighting
 
 CONSTANT = 0.5
 """What `confidence` falls to where the critics disagree by much more than 1 / T."""

@@ -10,14 +10,8 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import UInt8
 
+from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import MissingExtraError, SunriseError, near
-
-GAMES_100K = (
-    *("Alien", "Amidar", "Assault", "Asterix", "BankHeist", "BattleZone", "Boxing", "Breakout", "ChopperCommand"),
-    *("CrazyClimber", "DemonAttack", "Freeway", "Frostbite", "Gopher", "Hero", "Jamesbond", "Kangaroo", "Krull"),
-    *("KungFuMaster", "MsPacman", "Pong", "PrivateEye", "Qbert", "RoadRunner", "Seaquest", "UpNDown"),
-)
-"""The 26 games of the paper's Atari 100K table."""
 
 MAX_FRAMES = 108_000
 """Half an hour of play at 60 frames a second."""
@@ -94,7 +88,7 @@ class AtariGame(gym.Wrapper[Stack, Any, Any, Any], gym.utils.RecordConstructorAr
     episode ended with a life, the game goes on).
     """
 
-    frame_skip = action_repeat = 4
+    frame_skip = action_repeat = ATARI_FRAMES
     stack = 4
     shape = (84, 84)
     noops = 30

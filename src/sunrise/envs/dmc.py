@@ -3,66 +3,16 @@
 import contextlib
 import logging
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import mujoco
 import numpy as np
 
+from sunrise.config.tasks import RendererChoice
 from sunrise.envs.display import no_display
-from sunrise.envs.renderers import Renderer, RendererChoice, View, make_renderer, resolve
+from sunrise.envs.renderers import Renderer, View, make_renderer, resolve
 from sunrise.errors import MissingExtraError, SunriseError
-
-TASKS: dict[str, tuple[str, ...]] = {
-    "acrobot": ("swingup", "swingup_sparse"),
-    "ball_in_cup": ("catch",),
-    "cartpole": ("balance", "balance_sparse", "swingup", "swingup_sparse", "two_poles", "three_poles"),
-    "cheetah": ("run",),
-    "dog": ("stand", "walk", "trot", "run", "fetch"),
-    "finger": ("spin", "turn_easy", "turn_hard"),
-    "fish": ("upright", "swim"),
-    "hopper": ("stand", "hop"),
-    "humanoid": ("stand", "walk", "run", "run_pure_state"),
-    "humanoid_CMU": ("stand", "walk", "run"),
-    "lqr": ("lqr_2_1", "lqr_6_2"),
-    "manipulator": ("bring_ball", "bring_peg", "insert_ball", "insert_peg"),
-    "pendulum": ("swingup",),
-    "point_mass": ("easy", "hard"),
-    "quadruped": ("walk", "run", "escape", "fetch"),
-    "reacher": ("easy", "hard"),
-    "stacker": ("stack_2", "stack_4"),
-    "swimmer": ("swimmer6", "swimmer15"),
-    "walker": ("stand", "walk", "run"),
-}
-"""Every task of every domain; written out, so that the ids are known without the extra."""
-
-
-class PaperTask(NamedTuple):
-    """What the paper sets for one task."""
-
-    action_repeat: int
-    learning_rate: float = 1e-3
-    batch_size: int = 256
-
-
-PAPER_TASKS: dict[str, PaperTask] = {
-    "dmc/finger-spin": PaperTask(2),
-    "dmc/cartpole-swingup": PaperTask(8),
-    "dmc/reacher-easy": PaperTask(4),
-    "dmc/cheetah-run": PaperTask(4, learning_rate=2e-4, batch_size=512),
-    "dmc/walker-walk": PaperTask(2),
-    "dmc/ball_in_cup-catch": PaperTask(4),
-    "dmc/cartpole-swingup_sparse": PaperTask(8),
-}
-"""The six tasks of Table 2, and the one with a sparse reward."""
-
-
-def register_dmc_envs() -> None:
-    """Make the ids known to Gymnasium; dm_control is imported when an environment is made."""
-    for domain, tasks in TASKS.items():
-        for task in tasks:
-            if (env_id := f"dmc/{domain}-{task}") not in gym.registry:
-                gym.register(env_id, "sunrise.envs.dmc:DMCEnv", kwargs={"domain": domain, "task": task})
 
 
 @contextlib.contextmanager

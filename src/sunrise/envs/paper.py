@@ -176,11 +176,3 @@ class PaperEnv(MujocoEnv):
             viewer.make_context_current()
             viewer.con.free()
         super().close()  # type: ignore[no-untyped-call]
-
-
-def register_paper_envs() -> None:
-    """Make the five known to `gymnasium.make`, as sunrise/<name>-v0. Registering twice changes nothing."""
-    for name in TASKS:
-        env_id = f"sunrise/{name}-v0"
-        if env_id not in gym.registry:
-            gym.register(env_id, f"{__name__}:PaperEnv", max_episode_steps=1000, kwargs={"task": name})

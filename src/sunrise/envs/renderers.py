@@ -15,15 +15,13 @@ import warnings
 import weakref
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import mujoco
 import numpy as np
 
+from sunrise.config.tasks import RendererChoice, RendererName
 from sunrise.errors import MissingExtraError, SunriseError, near
-
-RendererName = Literal["egl", "osmesa", "warp"]
-RendererChoice = Literal["auto", RendererName]
 
 PACKAGES: dict[str, str] = {"egl": "libegl1 libopengl0 libgl1-mesa-dri", "osmesa": "libosmesa6"}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from sunrise.envs.atari import GAMES_100K
+from sunrise.config.tasks import GAMES_100K
 
 SEARCH: dict[str, dict[str, tuple[float, ...]]] = {
     "gym": {"weight_temperature": (10, 20, 50), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)},

@@ -2,22 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Column, Table
 
-from sunrise.agents import AGENTS, Agent, resume_run
 from sunrise.algorithms import algorithm
-from sunrise.console import console, say
+from sunrise.console import console, counted, say
 from sunrise.errors import SunriseError
-from sunrise.experiments.estimate import estimate
+from sunrise.experiments.estimate import BASIS, as_time, estimate
 from sunrise.experiments.outcome import is_atari, write_outcome
 from sunrise.experiments.paper import Experiment, Scale
 from sunrise.experiments.runs import Run, choose, configured, expand, repeat_of
 from sunrise.record import RunFolder
 from sunrise.settings import Length, from_pixels
 
+if TYPE_CHECKING:
+    from sunrise.agents import Agent
+
+MANY = 7
+"""More environments than this are shown as their number."""
 WHOSE = {"ours": "our default", "authors": "the authors'"}
 
 
@@ -43,8 +47,10 @@ def execute(runs: Sequence[Run]) -> list[str]:
     return failed
 
 
-def agent_of(run: Run) -> Agent:
+def agent_of(run: Run) -> "Agent":
     """The agent of a run: where it was stopped, or new."""
+    from sunrise.agents import AGENTS, resume_run
+
     if run.begun:
         return resume_run(run.folder)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
@@ -79,17 +85,12 @@ def reproduce_experiment(
         raise SunriseError(f"{name} is not from pixels: it takes no --renderer.")
     runs = expand(experiment, scale, out, preset, changes, length)
     seconds = estimate(runs)
-    columns = "arm", "environment", "seed", "timesteps", "simulator steps", "members", "minutes"
-    table = Table(*(Column(column, overflow="fold") for column in columns), title=f"{name}: {experiment.title}")
-    for run, time in zip(runs, seconds, strict=True):
-        config = configured(run)
-        members, steps = config.ensemble.ensemble_size, config.run.total_timesteps
-        cost = "done" if run.done else f"{time / 60:.1f}"
-        simulated = f"{steps * repeat_of(config, run.env):,}"
-        table.add_row(run.arm.name, run.env, str(run.seed), f"{steps:,}", simulated, str(members), cost)
+    table = run_table(f"{name}: {experiment.title}", runs, seconds)
     screen = Console(highlight=False)
-    screen.print(table)
-    screen.print(f"{len(runs)} runs, about {_hours(sum(seconds))} on this machine (an estimate).")
+    needed = Console(width=1000).measure(table).maximum
+    Console(highlight=False, width=max(screen.width, needed)).print(table)  # no name is broken in the middle
+    left = sum(time > 0 for time in seconds)
+    screen.print(f"{len(runs)} runs, {left} of them to do: about {as_time(sum(seconds))} ({BASIS}).", soft_wrap=True)
     if dry_run:
         return
     failed = execute(runs)
@@ -98,6 +99,27 @@ def reproduce_experiment(
         write_outcome(experiment, scale, rows, out, protocol(experiment, scale, runs, rows, scale_name, preset))
     if failed:
         raise SunriseError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}.")
+
+
+def run_table(title: str, runs: Sequence[Run], seconds: Sequence[float]) -> Table:
+    """The runs by arm and environment, a line for all seeds of each; many environments are one line."""
+    columns = "arm", "environment", "seeds", "timesteps", "members", "a run", "done"
+    table = Table(*(Column(column, no_wrap=True) for column in columns), title=title, box=None)
+    envs = list(dict.fromkeys(run.env for run in runs))
+    together = f"{len(envs)} environments" if len(envs) > MANY else ""
+    groups: dict[tuple[str, str], list[tuple[Run, float]]] = {}
+    for run, time in zip(runs, seconds, strict=True):
+        groups.setdefault((together or run.env, run.arm.name), []).append((run, time))
+    for (env, arm), group in groups.items():
+        seeds = len({run.seed for run, _ in group})
+        config = configured(group[0][0])
+        members, steps = config.ensemble.ensemble_size, config.run.total_timesteps
+        times = [time for _, time in group if time]
+        cost = f"{max(times) / 60:.1f} min" if times else "-"
+        length = counted(steps, steps * repeat_of(config, group[0][0].env)).replace(" timesteps", "")
+        done = len(group) - len(times)
+        table.add_row(arm, env, str(seeds), length, str(members), cost, str(done or ""))
+    return table
 
 
 def protocol(
@@ -137,7 +159,3 @@ def protocol(
     if is_atari(scale):
         text += "Human-normalised: 0 is the paper's random agent, 1 its human, from the last evaluation. "
     return text + experiment.note
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sunrise.algorithms import algorithm, preset_of, starting
-from sunrise.envs.atari import AtariGame
+from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.record import RunFolder
@@ -131,5 +131,5 @@ def configured(run: Run) -> Config[Any]:
 def repeat_of(config: Config[Any], env: str) -> int:
     """Simulator steps in a timestep of an environment that is not made yet."""
     if env.startswith("ALE/"):
-        return AtariGame.action_repeat
+        return ATARI_FRAMES
     return int(env_options(config.env, env).get("action_repeat", 1))

@@ -10,7 +10,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.compilation import use_cache
-from sunrise.ensemble import EnsembleNumbers, EnsembleSettings, bootstrap_mask, build
+from sunrise.config.ensemble import EnsembleSettings
+from sunrise.ensemble import EnsembleNumbers, bootstrap_mask, build
 from sunrise.networks import MLP, mlp
 from sunrise.types import Backup, Batch, Info, Learner, Observation, Sample
 

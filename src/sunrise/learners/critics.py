@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.architecture import ArchitectureSettings, Network
+from sunrise.config.learners import ArchitectureSettings, Normaliser
+from sunrise.learners.architecture import Network
 from sunrise.networks import Dropout, flatten
 from sunrise.types import Backup, Batch, Observation
 
 T = TypeVar("T")
-Normaliser: TypeAlias = Literal["rows", "mask"]
 
 
 class Use(IntEnum):

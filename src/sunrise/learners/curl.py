@@ -7,7 +7,6 @@ Two choices of ours: its code never crops at the last row or column, an offset t
 has a second learning rate for this loss, where its paper and ours have one for everything (both are 1e-3 by default).
 """
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
@@ -15,22 +14,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.pixel_sac import Critic, Encoder, PixelNumbers, PixelSettings, pixel_sac, together
+from sunrise.config.learners import CURLSettings
+from sunrise.learners.pixel_sac import Critic, Encoder, PixelNumbers, pixel_sac, together
 from sunrise.pixels import PictureShape, crop
 from sunrise.types import Backup, Batch, Info, Learner, State
 
 ENCODER_STEPS = 2
 """Adams that hold the encoder in the original."""
-
-
-@dataclass(frozen=True)
-class CURLSettings:
-    """How one CURL agent learns."""
-
-    pixel: PixelSettings = field(default_factory=PixelSettings)
-    """The agent inside."""
-    crop_size: int = 84
-    """Side of a crop."""
 
 
 class CURLState(NamedTuple):

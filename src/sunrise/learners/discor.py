@@ -4,7 +4,6 @@ An error network Δ_k for each critic learns |Q_k − y| + γ Δ̄_k(s', a'); a 
 −γ Δ̄_k(s', a') / τ_k. The learner inside knows nothing of it: it gets another weight.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -12,25 +11,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.architecture import ArchitectureSettings, Network, new_critics
+from sunrise.config.learners import ArchitectureSettings, DisCorSettings
+from sunrise.learners.architecture import Network, new_critics
 from sunrise.learners.critics import masked_mean, q_values
-from sunrise.learners.sac import SACSettings
 from sunrise.networks import polyak
 from sunrise.types import Backup, Batch, Info, Learner, State
 
 FRESH = 2**32 - 1
 """What a key is folded with for the error's own next action: no split of it reaches so far (`fold_in(key, i)` and
 `split(key, n)[i]` are the same key)."""
-
-
-@dataclass(frozen=True)
-class DisCorSettings:
-    """How one DisCor agent learns: SAC's settings, and where the temperature starts."""
-
-    sac: SACSettings = field(default_factory=lambda: SACSettings(update_order="actor"))
-    """The agent inside; its actor steps first, as in DisCor's own code."""
-    discor_temperature: float = 10.0
-    """First temperature τ of the error weights; it then follows the mean error."""
 
 
 class DisCorState(NamedTuple):

@@ -1,13 +1,13 @@
 """From stacked frames to features: convolutions, then a layer to a few numbers that are normalised (SAC-AE, RAD)."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
+from sunrise.config.learners import KernelInit
 from sunrise.convolution import conv
 from sunrise.errors import SunriseError
 from sunrise.networks import MLP, Linear, standardised
@@ -15,7 +15,6 @@ from sunrise.pixels import PictureShape
 
 KERNEL, FIRST_STRIDE = 3, 2
 RELU_GAIN = 2**0.5
-KernelInit = Literal["delta", "orthogonal"]
 BLOCK = 64
 """Columns that are made orthogonal to each other before the next ones."""
 

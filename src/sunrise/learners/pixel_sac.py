@@ -9,9 +9,8 @@ update, and the actor is judged by the critic after its step; the entropy weight
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,11 +18,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from sunrise.learners.architecture import CRITICS
-from sunrise.learners.critics import Normaliser, masked_mean, q_values, when
+from sunrise.config.learners import CRITICS, PixelSettings
+from sunrise.learners.critics import masked_mean, q_values, when
 from sunrise.learners.encoder import (
     Convolutions,
-    KernelInit,
     Projection,
     as_input,
     convolutions,
@@ -40,45 +38,6 @@ from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0
 METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "parameter_norm")
-
-
-@dataclass(frozen=True)
-class PixelSettings:
-    """How one agent that sees pictures learns; the values are RAD's."""
-
-    learning_rate: float = 1e-3
-    """Adam's step size for encoder, critics and actor; 2e-4 for cheetah-run."""
-    alpha_learning_rate: float = 1e-4
-    """Adam's step size for the entropy weight."""
-    alpha_beta: float = 0.5
-    """Adam's memory of the entropy weight's gradient."""
-    tau: float = 0.01
-    """How far the target critics move towards the critics when they move."""
-    encoder_tau: float = 0.05
-    """How far the target encoder moves towards the encoder when it moves."""
-    policy_delay: int = 2
-    """Updates of the critic for each one of the actor and the entropy weight; the first update is one of both."""
-    target_update_interval: int = 2
-    """Updates between steps of the targets; the first update is followed by one."""
-    actor_critic: Literal["before", "after"] = "after"
-    """The actor looks through and is judged by the critic after its step, as in the originals' code, or before it,
-    which saves a pass of the convolutions."""
-    ent_coef: str | float = "auto_0.1"
-    """Entropy weight α: a number, `auto` to tune it from 1, or `auto_0.1` to tune it from 0.1."""
-    target_entropy: str | float = "auto"
-    """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
-    net_arch: tuple[int, ...] = (1024, 1024)
-    """Hidden layers of actor and critics."""
-    filters: int = 32
-    """Channels of each convolution."""
-    conv_layers: int = 4
-    """Convolutions."""
-    feature_dim: int = 50
-    """Numbers that the encoder makes of a picture."""
-    kernel_init: KernelInit = "delta"
-    """First kernels: an orthogonal matrix amid zeros (RAD, CURL), or orthogonal as a whole (DrQ)."""
-    loss_normaliser: Normaliser = "rows"
-    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
 
 
 class PixelNumbers(NamedTuple):

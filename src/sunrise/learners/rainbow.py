@@ -3,8 +3,7 @@
 Prioritised replay and n-step returns are not here: they reach a learner as `weight` and as `reward` and `discount`.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import gymnasium as gym
 import jax
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from sunrise.config.learners import RainbowSettings
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import masked_mean
 from sunrise.learners.rainbow_network import (
@@ -31,51 +31,6 @@ CONTRAST = 2**32 - 1
 """What the first key is folded with for the contrast: no split of it reaches so far."""
 BETA_1, BETA_2 = 0.9, 0.999
 """Adam's memories of the gradient and of its square."""
-
-
-@dataclass(frozen=True)
-class RainbowSettings:
-    """How one Rainbow agent learns."""
-
-    learning_rate: float = 1e-4
-    """Adam's step size."""
-    adam_eps: float = 1.5e-4
-    """Adam's ε."""
-    n_atoms: int = 51
-    """Atoms of a value's distribution."""
-    v_min: float = -10.0
-    """The lowest atom."""
-    v_max: float = 10.0
-    """The highest atom."""
-    distributional: bool = True
-    """Learn distributions by cross-entropy (C51), or plain values by the Huber loss (DQN)."""
-    dueling: bool = True
-    """One stream for the value of a state and one for the advantages of actions."""
-    noisy: bool = True
-    """Explore by noise on the weights of the streams."""
-    noisy_std: float = 0.1
-    """σ₀: first standard deviation of that noise, times √in."""
-    double: bool = True
-    """The next action is the network's choice, valued by the target network; otherwise the latter's own choice."""
-    target_update_interval: int = 2000
-    """Updates between copies of the network to the target network, counted as if updates had begun with the first
-    timestep: with one update a timestep, a copy comes at every so many timesteps (the reference)."""
-    max_grad_norm: float = 10.0
-    """Longer gradients are scaled to this norm; 0 is no bound (the authors' code)."""
-    net_arch: tuple[int, ...] = (256,)
-    """Hidden layers of each stream; before them are two convolutions, or for states a layer of the first size."""
-    epsilon: float = 0.0
-    """Chance that a member acts at random when it explores: for agents without noisy layers."""
-    weight_value: Literal["double", "max"] = "double"
-    """Value that members disagree on: of the backup's action (the authors' code), or the maximum (the paper)."""
-    augmentation: Literal["none", "shift"] = "none"
-    """Learn from pictures as they are, or moved at random (DrQ); all members see one view."""
-    contrastive: bool = False
-    """Also learn to tell which two views are of one picture (CURL)."""
-    contrastive_weight: float = 1.0
-    """Weight of that loss; CURL has 0.01 for Pong, Boxing, Private Eye and Freeway."""
-    shift_pad: int = 4
-    """How many pixels pictures are moved at most."""
 
 
 class RainbowNumbers(NamedTuple):

@@ -1,19 +1,14 @@
 """An agent that learns nothing and acts uniformly at random: the floor of every comparison."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sunrise.config.learners import RandomSettings
 from sunrise.networks import flatten
 from sunrise.types import Backup, Batch, Info, Learner, Observation
-
-
-@dataclass(frozen=True)
-class RandomSettings:
-    """There is nothing to set."""
 
 
 class RandomState(NamedTuple):

@@ -1,71 +1,23 @@
 """Soft Actor-Critic for one agent (Haarnoja et al., 2018), with twin critics and a tuned entropy weight."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sunrise.config.learners import SACSettings
 from sunrise.errors import SunriseError
-from sunrise.learners.architecture import ArchitectureSettings, Network, new_actor, new_critics, optimiser
-from sunrise.learners.critics import (
-    Normaliser,
-    Use,
-    critic_step,
-    dropout,
-    every,
-    is_due,
-    masked_mean,
-    q_values,
-    target_value,
-    when,
-)
+from sunrise.learners.architecture import Network, new_actor, new_critics, optimiser
+from sunrise.learners.critics import Use, critic_step, dropout, every, is_due, masked_mean, q_values, target_value, when
 from sunrise.learners.policies import bent, entropy_goal, initial_alpha, squash
-from sunrise.networks import Init, flatten, polyak
+from sunrise.networks import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 METRICS = ("critic_loss", "actor_loss", "alpha", "entropy", "q_mean", "parameter_norm")
-
-
-@dataclass(frozen=True)
-class SACSettings:
-    """How one SAC agent learns."""
-
-    learning_rate: float = 3e-4
-    """Adam's step size for actor, critics and entropy weight."""
-    tau: float = 0.005
-    """How far the target critics move towards the critics at each update."""
-    ent_coef: str | float = "auto"
-    """Entropy weight α: a number, `auto` to tune it, or `auto_0.1` to tune it from 0.1."""
-    target_entropy: str | float = "auto"
-    """Entropy the tuning aims at; `auto` is minus the number of action dimensions, `auto_0.5` minus half of it."""
-    net_arch: tuple[int, ...] = (256, 256)
-    """Hidden layers of actor and critics."""
-    init: Init = "default"
-    """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code; `xavier` as in REDQ's and DroQ's."""
-    target_init: Literal["copy", "random"] = "copy"
-    """Target critics start as a copy of the critics, or with random weights of their own (the authors' code)."""
-    loss_normaliser: Normaliser = "rows"
-    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
-    weight_action: Literal["backup", "fresh"] = "backup"
-    """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
-    alpha_in_target: Literal["before", "after"] = "before"
-    """Actor and target use α before its step, or after it (the authors' code)."""
-    alpha_loss: Literal["log", "alpha"] = "log"
-    """The loss of the entropy weight has log α as its factor, or α itself (SimBa)."""
-    update_order: Literal["critic", "actor", "together"] = "critic"
-    """The critics step first and the actor on the stepped ones; or actor and α first, and the critics' target is
-    theirs (DisCor's own code); or all of them from where they were (REDQ's)."""
-    policy_delay: int = 1
-    """Updates of the critics and targets for each one of the actor and the entropy weight."""
-    actor_value: Literal["min", "mean"] = "min"
-    """The actor climbs the minimum of all critics, or their mean (REDQ, DroQ)."""
-    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
-    """The networks."""
 
 
 class SACNumbers(NamedTuple):

@@ -1,14 +1,14 @@
 """TD3 for one agent (Fujimoto et al., 2018): a deterministic actor, twin critics, smoothed targets, delayed updates."""
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.architecture import ArchitectureSettings, Network, new_actor, new_critics, optimiser
+from sunrise.config.learners import TD3Settings
+from sunrise.learners.architecture import Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import (
     Use,
     critic_step,
@@ -25,30 +25,6 @@ from sunrise.networks import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "actor_loss", "q_mean", "gradient_norm")
-
-
-@dataclass(frozen=True)
-class TD3Settings:
-    """How one TD3 agent learns."""
-
-    learning_rate: float = 1e-3
-    """Adam's step size for actor and critics."""
-    tau: float = 0.005
-    """How far the target networks move towards the networks when they move."""
-    action_noise: float = 0.1
-    """Standard deviation of the Gaussian noise that explores; actions are in [-1, 1]."""
-    target_policy_noise: float = 0.2
-    """Standard deviation of the noise that smooths the target."""
-    target_noise_clip: float = 0.5
-    """Bound of that noise."""
-    policy_delay: int = 2
-    """Updates of the critics for each one of the actor and the targets."""
-    net_arch: tuple[int, ...] = (400, 300)
-    """Hidden layers of actor and critics."""
-    actor_value: Literal["first", "min", "mean"] = "first"
-    """The actor climbs the first critic, the minimum of all, or their mean."""
-    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
-    """The networks."""
 
 
 class TD3Numbers(NamedTuple):

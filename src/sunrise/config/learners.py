@@ -1,0 +1,241 @@
+"""How one agent of each algorithm learns, as settings: a field is a keyword and a flag, the text under it its help.
+
+Nothing is computed here, and nothing that computes is imported.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Init: TypeAlias = Literal["default", "rlkit", "xavier"]
+Normaliser: TypeAlias = Literal["rows", "mask"]
+KernelInit = Literal["delta", "orthogonal"]
+CRITICS = 2
+"""Critics of an agent, unless it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class ArchitectureSettings:
+    """What the networks of an agent are made of, and how many critics it has."""
+
+    n_critics: int = CRITICS
+    """K: critics of one agent; all of them are voters of the weight and of exploration."""
+    critic_subset: int = CRITICS
+    """M: critics, drawn anew for each update, whose minimum is the target (REDQ); K or more: all of them."""
+    layer_norm: bool = False
+    """Normalise the hidden layers of the critics before their activation (DroQ)."""
+    dropout: float = 0.0
+    """Chance that a hidden unit of a critic is left out, in all that updates and exploration ask of critics (DroQ)."""
+    network: Literal["mlp", "simba"] = "mlp"
+    """Layers of `net_arch`, or SimBa's residual blocks, whose policy bends its log-deviation into its bounds."""
+    simba_actor: tuple[int, int] = (128, 1)
+    """Width and number of blocks of a SimBa actor."""
+    simba_critic: tuple[int, int] = (512, 2)
+    """Width and number of blocks of a SimBa critic."""
+    normalise_observations: bool = False
+    """Learn from observations in units of their deviations so far; the statistics are part of the agent (SimBa)."""
+    weight_decay: float = 0.0
+    """AdamW's decay of the weights of actor and critics (SimBa)."""
+
+
+@dataclass(frozen=True)
+class SACSettings:
+    """How one SAC agent learns."""
+
+    learning_rate: float = 3e-4
+    """Adam's step size for actor, critics and entropy weight."""
+    tau: float = 0.005
+    """How far the target critics move towards the critics at each update."""
+    ent_coef: str | float = "auto"
+    """Entropy weight α: a number, `auto` to tune it, or `auto_0.1` to tune it from 0.1."""
+    target_entropy: str | float = "auto"
+    """Entropy the tuning aims at; `auto` is minus the number of action dimensions, `auto_0.5` minus half of it."""
+    net_arch: tuple[int, ...] = (256, 256)
+    """Hidden layers of actor and critics."""
+    init: Init = "default"
+    """Initial weights: `default` U(±1/√fan_in); `rlkit` as in the authors' code; `xavier` as in REDQ's and DroQ's."""
+    target_init: Literal["copy", "random"] = "copy"
+    """Target critics start as a copy of the critics, or with random weights of their own (the authors' code)."""
+    loss_normaliser: Normaliser = "rows"
+    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
+    weight_action: Literal["backup", "fresh"] = "backup"
+    """The weight is taken at the next action of the backup, or at another sample (the authors' code)."""
+    alpha_in_target: Literal["before", "after"] = "before"
+    """Actor and target use α before its step, or after it (the authors' code)."""
+    alpha_loss: Literal["log", "alpha"] = "log"
+    """The loss of the entropy weight has log α as its factor, or α itself (SimBa)."""
+    update_order: Literal["critic", "actor", "together"] = "critic"
+    """The critics step first and the actor on the stepped ones; or actor and α first, and the critics' target is
+    theirs (DisCor's own code); or all of them from where they were (REDQ's)."""
+    policy_delay: int = 1
+    """Updates of the critics and targets for each one of the actor and the entropy weight."""
+    actor_value: Literal["min", "mean"] = "min"
+    """The actor climbs the minimum of all critics, or their mean (REDQ, DroQ)."""
+    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
+    """The networks."""
+
+
+@dataclass(frozen=True)
+class TD3Settings:
+    """How one TD3 agent learns."""
+
+    learning_rate: float = 1e-3
+    """Adam's step size for actor and critics."""
+    tau: float = 0.005
+    """How far the target networks move towards the networks when they move."""
+    action_noise: float = 0.1
+    """Standard deviation of the Gaussian noise that explores; actions are in [-1, 1]."""
+    target_policy_noise: float = 0.2
+    """Standard deviation of the noise that smooths the target."""
+    target_noise_clip: float = 0.5
+    """Bound of that noise."""
+    policy_delay: int = 2
+    """Updates of the critics for each one of the actor and the targets."""
+    net_arch: tuple[int, ...] = (400, 300)
+    """Hidden layers of actor and critics."""
+    actor_value: Literal["first", "min", "mean"] = "first"
+    """The actor climbs the first critic, the minimum of all, or their mean."""
+    architecture: ArchitectureSettings = field(default_factory=ArchitectureSettings)
+    """The networks."""
+
+
+@dataclass(frozen=True)
+class DisCorSettings:
+    """How one DisCor agent learns: SAC's settings, and where the temperature starts."""
+
+    sac: SACSettings = field(default_factory=lambda: SACSettings(update_order="actor"))
+    """The agent inside; its actor steps first, as in DisCor's own code."""
+    discor_temperature: float = 10.0
+    """First temperature τ of the error weights; it then follows the mean error."""
+
+
+@dataclass(frozen=True)
+class RainbowSettings:
+    """How one Rainbow agent learns."""
+
+    learning_rate: float = 1e-4
+    """Adam's step size."""
+    adam_eps: float = 1.5e-4
+    """Adam's ε."""
+    n_atoms: int = 51
+    """Atoms of a value's distribution."""
+    v_min: float = -10.0
+    """The lowest atom."""
+    v_max: float = 10.0
+    """The highest atom."""
+    distributional: bool = True
+    """Learn distributions by cross-entropy (C51), or plain values by the Huber loss (DQN)."""
+    dueling: bool = True
+    """One stream for the value of a state and one for the advantages of actions."""
+    noisy: bool = True
+    """Explore by noise on the weights of the streams."""
+    noisy_std: float = 0.1
+    """σ₀: first standard deviation of that noise, times √in."""
+    double: bool = True
+    """The next action is the network's choice, valued by the target network; otherwise the latter's own choice."""
+    target_update_interval: int = 2000
+    """Updates between copies of the network to the target network, counted as if updates had begun with the first
+    timestep: with one update a timestep, a copy comes at every so many timesteps (the reference)."""
+    max_grad_norm: float = 10.0
+    """Longer gradients are scaled to this norm; 0 is no bound (the authors' code)."""
+    net_arch: tuple[int, ...] = (256,)
+    """Hidden layers of each stream; before them are two convolutions, or for states a layer of the first size."""
+    epsilon: float = 0.0
+    """Chance that a member acts at random when it explores: for agents without noisy layers."""
+    weight_value: Literal["double", "max"] = "double"
+    """Value that members disagree on: of the backup's action (the authors' code), or the maximum (the paper)."""
+    augmentation: Literal["none", "shift"] = "none"
+    """Learn from pictures as they are, or moved at random (DrQ); all members see one view."""
+    contrastive: bool = False
+    """Also learn to tell which two views are of one picture (CURL)."""
+    contrastive_weight: float = 1.0
+    """Weight of that loss; CURL has 0.01 for Pong, Boxing, Private Eye and Freeway."""
+    shift_pad: int = 4
+    """How many pixels pictures are moved at most."""
+
+
+@dataclass(frozen=True)
+class PixelSettings:
+    """How one agent that sees pictures learns; the values are RAD's."""
+
+    learning_rate: float = 1e-3
+    """Adam's step size for encoder, critics and actor; 2e-4 for cheetah-run."""
+    alpha_learning_rate: float = 1e-4
+    """Adam's step size for the entropy weight."""
+    alpha_beta: float = 0.5
+    """Adam's memory of the entropy weight's gradient."""
+    tau: float = 0.01
+    """How far the target critics move towards the critics when they move."""
+    encoder_tau: float = 0.05
+    """How far the target encoder moves towards the encoder when it moves."""
+    policy_delay: int = 2
+    """Updates of the critic for each one of the actor and the entropy weight; the first update is one of both."""
+    target_update_interval: int = 2
+    """Updates between steps of the targets; the first update is followed by one."""
+    actor_critic: Literal["before", "after"] = "after"
+    """The actor looks through and is judged by the critic after its step, as in the originals' code, or before it,
+    which saves a pass of the convolutions."""
+    ent_coef: str | float = "auto_0.1"
+    """Entropy weight α: a number, `auto` to tune it from 1, or `auto_0.1` to tune it from 0.1."""
+    target_entropy: str | float = "auto"
+    """Entropy the tuning aims at; `auto` is minus the number of action dimensions."""
+    net_arch: tuple[int, ...] = (1024, 1024)
+    """Hidden layers of actor and critics."""
+    filters: int = 32
+    """Channels of each convolution."""
+    conv_layers: int = 4
+    """Convolutions."""
+    feature_dim: int = 50
+    """Numbers that the encoder makes of a picture."""
+    kernel_init: KernelInit = "delta"
+    """First kernels: an orthogonal matrix amid zeros (RAD, CURL), or orthogonal as a whole (DrQ)."""
+    loss_normaliser: Normaliser = "rows"
+    """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
+
+
+@dataclass(frozen=True)
+class RADSettings:
+    """How one RAD agent learns."""
+
+    pixel: PixelSettings = field(default_factory=PixelSettings)
+    """The agent that sees what the augmentation leaves."""
+    augmentation: Literal["crop", "translate", "none"] = "crop"
+    """Random crops, random places in a larger black picture (one for an observation and the next), or none: the centre
+    crop always, which is plain SAC."""
+    crop_size: int = 84
+    """Side of a crop."""
+    translate_size: int = 108
+    """Side of the black picture in which the whole one, of `render_size`, is placed."""
+
+
+DRQ_PIXEL = PixelSettings(alpha_learning_rate=1e-3, alpha_beta=0.9, encoder_tau=0.01, kernel_init="orthogonal")
+"""Where DrQ differs from RAD: the entropy weight is stepped like the rest, one τ holds for everything, and the first
+kernels are orthogonal as a whole."""
+
+
+@dataclass(frozen=True)
+class DrQSettings:
+    """How one DrQ agent learns."""
+
+    pixel: PixelSettings = field(default_factory=lambda: DRQ_PIXEL)
+    """The agent that sees what the augmentation leaves."""
+    shift_pad: int = 4
+    """How many pixels a picture is shifted at most."""
+    views: int = 2
+    """M: views of an observation, over which the critic's loss is summed."""
+    target_views: int = 2
+    """K: views of the next observation, over which the target is averaged."""
+
+
+@dataclass(frozen=True)
+class CURLSettings:
+    """How one CURL agent learns."""
+
+    pixel: PixelSettings = field(default_factory=PixelSettings)
+    """The agent inside."""
+    crop_size: int = 84
+    """Side of a crop."""
+
+
+@dataclass(frozen=True)
+class RandomSettings:
+    """There is nothing to set."""

@@ -6,7 +6,7 @@ PYTHON ?= python3
 JOBS   ?= 2
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 
-.PHONY: help demo test slow check soak bench lock clean
+.PHONY: help demo test slow check soak bench lock keywords clean
 help:            ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
@@ -58,6 +58,10 @@ $(PEERS)/stamp: benchmarks/peers/requirements.txt
 lock:                     ## compile the locks anew from pyproject.toml
 	$(VENV)/bin/uv pip compile pyproject.toml --universal --generate-hashes --no-header -q -o locks/core.txt
 	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --universal --generate-hashes --no-header -q -o locks/dev.txt
+
+keywords: $(VENV)/dev.stamp  ## write the agents' keywords as types anew, from the settings
+	$(PY) -m sunrise.config.typed > src/sunrise/agents/classes.pyi.part
+	mv src/sunrise/agents/classes.pyi.part src/sunrise/agents/classes.pyi
 
 clean:                    ## remove what make made
 	rm -rf $(VENV) $(PEERS) .cache .mypy_cache .ruff_cache .pytest_cache build dist demo

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sunrise import SAC, TD3, Rainbow
+from sunrise.config.ensemble import Weighting
 from tests.image_task import Lights
 
 
@@ -84,7 +85,7 @@ def test_rainbow_learns_from_pictures() -> None:
 def test_other_scales_of_rewards_leave_the_relative_weight_as_it_is_and_kill_the_papers(tmp_path: Path) -> None:
     """TD3 on Pendulum, where nothing else depends on the scale."""
 
-    def late(weighting: str, scale: float) -> dict[str, float]:
+    def late(weighting: Weighting, scale: float) -> dict[str, float]:
         """The last row of metrics with the rewards times `scale`."""
         run = tmp_path / f"{weighting}{scale}"
         env = gym.wrappers.TransformReward(gym.make("Pendulum-v1"), lambda reward: scale * float(reward))

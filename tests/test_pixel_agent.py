@@ -257,7 +257,7 @@ def test_an_option_that_would_have_no_effect_is_refused() -> None:
     with pytest.raises(SunriseError, match="render_size is 60, but that is an option of dmc/"):
         RAD("CnnPolicy", "toy/Dot-stack-v0", **TINY | CROP, render_size=60)
     with pytest.raises(SunriseError, match="there is no setting 'total_env_steps'"):
-        SAC("MlpPolicy", "Pendulum-v1", total_env_steps=100)
+        SAC("MlpPolicy", "Pendulum-v1", total_env_steps=100)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def train(arguments: Sequence[str]) -> None:
         ),
         args=rest,
         prog=prog,
-        description=AGENTS[name].__doc__,
+        description=first_line(AGENTS[name]),
     )
     settings = flatten_config(config)
     if not settings["env_id"]:
@@ -245,6 +245,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         log.propagate, log.handlers = True, handlers
 
 
+def first_line(entry: Any) -> str:
+    """What a command or an algorithm is, in one sentence."""
+    return (entry.__doc__ or "").strip().partition("\n")[0]
+
+
 def plain_numbers(arguments: Sequence[str]) -> list[str]:
     """`--total-timesteps 1e6` is a whole number: written out, every flag of numbers takes it."""
     plain = list(arguments)
@@ -260,7 +265,7 @@ def _word(arguments: Sequence[str], known: Any, prog: str, what: str) -> str:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"usage: {prog} {what.upper()} ...\n\n{what}s:", file=sys.stdout)
         for name, entry in known.items():
-            print(f"  {name:<12}{(entry.__doc__ or '').strip()}")
+            print(f"  {name:<12}{first_line(entry)}")
         print(f"\n`{prog} {what.upper()} --help` shows its flags.")
         raise SystemExit(0 if arguments else 2)
     if arguments[0] not in known:

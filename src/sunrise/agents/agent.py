@@ -17,6 +17,7 @@ from sunrise.agents.reporter import Reporter
 from sunrise.agents.training import make_collector, make_evaluator, train
 from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
+from sunrise.config.texts import parameters
 from sunrise.console import ProgressLine
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
 from sunrise.errors import SunriseError
@@ -31,6 +32,16 @@ from sunrise.train import Trainer
 from sunrise.types import Episode, Observation, State, rows
 from sunrise.validation import check
 
+OWN_ARGUMENTS = """Arguments:
+    policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
+    env: an id, an environment, a vector environment, or a class or function that makes environments.
+    preset: settings of published code to start from, such as "authors"; keywords change them.
+    policy_kwargs: net_arch, as Stable-Baselines3 writes it.
+    tensorboard_log: a folder for events of trainings without a run_dir.
+    verbose: 1 prints each row of metrics as a table.
+    eval_env: the environment of evaluations, where another cannot be made from `env`.
+    device: "auto", or a platform, or one device of it, such as "gpu:1".
+"""
 NO_SECOND_ENV = (
     "a second environment is needed and cannot be made from this one; give `eval_env`, or an id or a class as `env`."
 )
@@ -48,6 +59,7 @@ class Agent:
         """Give the leaf its algorithm and a signature with every setting of it."""
         cls.algo = algo
         cls.__signature__ = arguments.signature(Agent.__init__, algo)  # type: ignore[attr-defined]
+        cls.__doc__ = f"{cls.__doc__}\n\n{OWN_ARGUMENTS}\n{parameters(algorithm(algo).defaults)}"
 
     def __init__(
         self,

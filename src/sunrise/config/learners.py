@@ -115,7 +115,7 @@ class RainbowSettings:
     learning_rate: float = 1e-4
     """Adam's step size."""
     adam_eps: float = 1.5e-4
-    """Adam's ε."""
+    """Adam's ε, which keeps small gradients from making full steps."""
     n_atoms: int = 51
     """Atoms of a value's distribution."""
     v_min: float = -10.0

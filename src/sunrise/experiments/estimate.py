@@ -82,7 +82,8 @@ def run_seconds(config: Config[Any], algo: str) -> float:
     """Seconds of a whole run."""
     steps, training, run = config.run.total_timesteps, config.training, config.run
     members = ensemble_cost(config.ensemble)
-    rate = RATE / 2 if from_pixels(config) else RATE  # convolutions are further from the peak than products
+    slow = from_pixels(config) or algo == "rainbow"  # further from the peak than plain products
+    rate = RATE / 2 if slow else RATE
     updates = max(steps - training.learning_starts, 0) * abs(training.gradient_steps) / training.train_freq
     evaluations = steps // run.eval_freq if run.eval_freq else 0
     evaluated = evaluations * 1000 / repeat_of(config, run.env_id) * run.eval_episodes

@@ -1,0 +1,77 @@
+"""Writes `agents/classes.pyi`: the keywords of each agent as types, so that editors and type checkers know them.
+
+`python -m sunrise.config.typed` prints it; `make keywords` puts it in its place, and a test notices when it is old.
+"""
+
+from sunrise.algorithms import ALGORITHMS
+from sunrise.config.texts import Field, fields, written
+
+HEAD = """# The agents and their keywords as types, made by `make keywords` from the settings; do not edit.
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict, Unpack
+
+from sunrise.agents.agent import Agent
+from sunrise.agents.environments import Given
+from sunrise.envs.make import AnyEnv, Maker
+
+"""
+CLASS = """
+class {cls}(Agent, algo="{name}"):
+    def __init__(
+        self,
+        policy: str,
+        env: Given | None,
+        *,
+        preset: str | None = None,
+        policy_kwargs: Mapping[str, Any] | None = None,
+        tensorboard_log: str | None = None,
+        verbose: int = 0,
+        eval_env: str | AnyEnv | Maker | None = None,
+        device: str = "auto",
+        **settings: Unpack[{cls}Keywords],
+    ) -> None: ...
+"""
+NAMES = {
+    "sac": "SAC",
+    "td3": "TD3",
+    "discor": "DisCor",
+    "rainbow": "Rainbow",
+    "rad": "RAD",
+    "drq": "DrQ",
+    "curl": "CURL",
+    "random": "Random",
+}
+NOT_KEYWORDS = ("env_id", "total_timesteps")
+
+
+def kind_of(field: Field) -> str:
+    """The type of a keyword: a learning rate may be a schedule, and a sequence of sizes any sequence."""
+    text = written(field.kind).replace("NoneType", "None")
+    if field.name == "learning_rate":
+        return "float | Callable[[float], float]"
+    if field.name == "train_freq":
+        return "int | tuple[int, str]"
+    if field.name == "seed":
+        return "int | None"
+    return f"{text} | list[int]" if text.startswith("tuple[int") else text
+
+
+def keywords(name: str) -> str:
+    """One algorithm's keywords as a TypedDict."""
+    settings = [f for f in fields(ALGORITHMS[name].defaults) if f.name not in NOT_KEYWORDS]
+    lines = [
+        f"class {NAMES[name]}Keywords(TypedDict, total=False):",
+        *(f"    {f.name}: {kind_of(f)}" for f in settings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def module() -> str:
+    """All of the file."""
+    parts = [keywords(name) + CLASS.format(cls=cls, name=name) for name, cls in NAMES.items()]
+    return HEAD + "\n".join(parts) + "\nAGENTS: dict[str, type[Agent]]\n"
+
+
+if __name__ == "__main__":
+    print(module(), end="")

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.config.learners import RandomSettings
 from sunrise.networks import flatten
@@ -20,7 +20,7 @@ class RandomState(NamedTuple):
 def random(obs_dim: int, action_dim: int, settings: RandomSettings, numbers: Any) -> Learner:
     """Uniform random actions in [-1, 1] as a learner."""
 
-    def bits(state: RandomState, obs: Observation) -> PRNGKeyArray:
+    def bits(state: RandomState, obs: Observation) -> Shaped[PRNGKeyArray, "B"]:
         """Evaluation has no key: the observation is one."""
         words = jax.lax.bitcast_convert_type(flatten(obs).astype(jnp.float32), jnp.uint32)
         mixed = jnp.sum(words * jnp.arange(1, words.shape[1] + 1, dtype=jnp.uint32) * jnp.uint32(2654435761), axis=1)

@@ -47,7 +47,7 @@ def interruptible(waiting: Sequence[Waiting] = (), timeout: float = 0.0) -> Iter
         asked.set()
 
     # What is ignored stays so: a run under nohup outlives its terminal.
-    heeded = [n for n in SIGNALS if main and signal.getsignal(n) is not signal.SIG_IGN]
+    heeded = [n for n in SIGNALS if main and signal.getsignal(n) not in (signal.SIG_IGN, None)]
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     arguments = (reader, waiting, timeout, heeded, raised)

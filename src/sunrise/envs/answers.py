@@ -65,7 +65,11 @@ def place(kept: Any, e: int, obs: Any, space: gym.Space[Any]) -> Failure | None:
 def not_finite(obs: Any) -> Bool[np.ndarray, "E"]:
     """The rows of an observation, or of rewards, in which something is not finite."""
     leaves = list(obs.values()) if isinstance(obs, Mapping) else [obs]
-    return np.asarray([not all(np.isfinite(leaf[e]).all() for leaf in leaves) for e in range(len(leaves[0]))])
+    found = np.zeros(len(leaves[0]), bool)
+    for finite in map(np.isfinite, leaves):
+        if not finite.all():
+            found |= ~finite.reshape(len(found), -1).all(1)
+    return found
 
 
 def outside(obs: Any, space: gym.Space[Any]) -> Bool[np.ndarray, "E"]:
@@ -74,9 +78,12 @@ def outside(obs: Any, space: gym.Space[Any]) -> Bool[np.ndarray, "E"]:
         parts = [outside(obs[name], part) for name, part in space.spaces.items()]
         return np.asarray(np.any(parts, axis=0))
     rows = np.asarray(obs)
-    beyond = np.zeros(len(rows), bool)
+    found = np.zeros(len(rows), bool)
     if isinstance(space, gym.spaces.Box) and rows.dtype != np.uint8:
-        for bounded, wrong in ((space.bounded_below, rows < space.low), (space.bounded_above, rows > space.high)):
-            if bounded.any():
-                beyond |= wrong.reshape(len(rows), -1).any(1)
-    return beyond
+        for bounded, beyond, limit in (
+            (space.bounded_below, np.less, space.low),
+            (space.bounded_above, np.greater, space.high),
+        ):
+            if bounded.any() and (wrong := beyond(rows, limit)).any():
+                found |= wrong.reshape(len(rows), -1).any(1)
+    return found

@@ -20,7 +20,7 @@ class Death:
 
     def __init__(self, at: int, folder: str) -> None:
         self.at, self.folder, self.count = at, folder, 0
-        self.lock, self.rng = threading.Lock(), random.Random(at)
+        self.lock, self.rng = threading.RLock(), random.Random(at)
         self.forced: dict[str, int] = {}
         """How long each file was when it was last forced to the disk."""
 
@@ -45,7 +45,7 @@ class Death:
     def meet(self, tear: int | None = None) -> None:
         with self.lock:
             self.count += 1
-            if self.count < self.at:
+            if self.count != self.at:  # beyond it, this is its own last deed
                 return
             if tear is not None:
                 path = self.path_of(tear)

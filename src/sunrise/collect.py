@@ -26,6 +26,7 @@ from sunrise.types import Batch, Collected, Episode, Observation
 log = logging.getLogger("sunrise")
 A_MOMENT = 0.2
 """Seconds in which a signal that struck others arrives here too."""
+IN_RESET = "in the reset "
 OUTSIDE = "gave an observation outside of its declared space"
 
 
@@ -136,7 +137,7 @@ class Collector:
         plays_on: Bool[np.ndarray, "E"] | None = None,
     ) -> Observation:
         """Begin a new episode where one ended, and where one was lost with its environment, which is made anew."""
-        begin, during = ended.copy(), "a step" if obs is not None else "a reset"
+        begin, during = ended.copy(), "" if obs is not None else IN_RESET
         while begin.any() or failed:
             for e, failure in failed.items():
                 self._lose(e, failure, during)
@@ -147,7 +148,7 @@ class Collector:
             raw, failed = self._reset(begin)
             if not failed:
                 return self._checked(raw, "the first observation of an episode")
-            begin, plays_on, during = np.zeros(self.count, bool), None, "a reset"
+            begin, plays_on, during = np.zeros(self.count, bool), None, IN_RESET
         return obs
 
     def _begin(self, begin: Int[np.ndarray, "ended"], plays_on: Bool[np.ndarray, "E"] | None) -> None:
@@ -161,8 +162,9 @@ class Collector:
     def _lose(self, e: int, failure: Failure, during: str) -> None:
         """Make an environment anew that failed; with too many failures, or a value that is none, the run ends."""
         while True:
-            place = self._place(e, 1) if during == "a step" else f"reset of its episode {self.episode[e]}"
-            text = f"{self._name(e)} {failure.what} at timestep {self.timesteps:,}: {failure.why} ({place})."
+            where = f"{during}at timestep {self.timesteps:,}"
+            place = self._place(e, 0 if during else 1)
+            text = f"{self._name(e)} {failure.what} {where}: {failure.why} ({place})."
             error = EnvironmentFailedError(text)
             error.add_note(failure.trace)
             if failure.is_bad_value:

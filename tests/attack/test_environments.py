@@ -94,12 +94,12 @@ def test_resets_and_makers_that_fail_again_and_again_are_endured_up_to_the_limit
     assert subject.restarts.total == 3
     assert [line.split("(")[1].split(")")[0] for line in caplog.messages] == [
         "step 5 of its episode 1",
-        "reset of its episode 2",
-        "reset of its episode 2",
+        "step 0 of its episode 2",
+        "step 0 of its episode 2",
     ]
-    assert "raised OSError at timestep 14: no licence" in caplog.text
+    assert "raised OSError in the reset at timestep 14: no licence" in caplog.text
     assert "(restart 3 of 4 in 100,000 timesteps)" in caplog.text
-    with pytest.raises(EnvironmentFailedError, match="raised RuntimeError at timestep 0: not now"):
+    with pytest.raises(EnvironmentFailedError, match="raised RuntimeError in the reset at timestep 0: not now"):
         collector(SyncEnvs([partial(hostile.Reluctant, 10, refusals=99)]), max_restarts=4)
 
 

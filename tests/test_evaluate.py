@@ -1,8 +1,15 @@
 """Evaluation is a function of policy, seed and episode, and counts what it says it counts."""
 
+import logging
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
+import pytest
 
+from sunrise import SAC
 from sunrise.evaluate import evaluate_episodes, evaluate_steps
 from sunrise.randomness import episode_seed
 from tests.toys import Counter
@@ -55,3 +62,26 @@ def test_evaluations_by_steps_begin_in_states_of_their_own() -> None:
         evaluate_steps(still, env, 8, seed=1, number=number)
     assert first.seeds == again.seeds
     assert not set(first.seeds) & set(second.seeds)
+
+
+def test_an_evaluation_whose_environment_fails_is_done_again_and_is_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made: list[int] = []
+
+    def make(falls: bool) -> Counter:
+        made.append(len(made))
+        return Counter(10, fail_at=5 if falls and len(made) == 3 else 0)  # the first to be evaluated in
+
+    tiny: dict[str, Any] = {"ensemble_size": 1, "net_arch": (4, 4), "batch_size": 4, "buffer_size": 100}
+    tiny |= {"learning_starts": 20, "eval_freq": 30, "eval_episodes": 2}
+    results = []
+    for falls in (True, False):
+        made.clear()
+        env_id = f"toy/Once{falls}-v0"
+        gym.register(env_id, partial(make, falls))
+        with caplog.at_level(logging.WARNING, "sunrise"):
+            SAC("MlpPolicy", env_id, **tiny, run_dir=str(tmp_path / env_id)).learn(60, progress_bar=False)
+        results.append((tmp_path / env_id / "eval.csv").read_text())
+    assert results[0] == results[1]
+    assert caplog.text.count("in an evaluation: the simulator fell over. The evaluation is done again (restart 1") == 1

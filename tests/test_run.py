@@ -193,3 +193,27 @@ def test_help_shows_every_setting_and_envs_lists_what_there_is() -> None:
     assert listed.returncode == 0
     assert "Pendulum-v1" in listed.stdout
     assert "Box(3,)" in listed.stdout
+
+
+def test_the_limit_of_failures_can_be_raised_when_a_run_is_resumed(tmp_path: Path) -> None:
+    code = (
+        "import sys; from functools import partial; from tests.toys import Counter; import gymnasium as gym;"
+        "gym.register('toy/Falls-v0', partial(Counter, 10, fail_at=30));"
+        "from sunrise.cli import main; main(sys.argv[1:])"
+    )
+    folder = str(tmp_path / "run")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", code, *arguments]
+        where = Path(__file__).parents[1]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=where)
+
+    train = shlex.split("train sac --env-id toy/Falls-v0 --eval-freq 0 --save-freq 20 --total-timesteps 70")
+    failed = run(*train, "--max-env-restarts", "0", "--run-dir", folder, *TINY)
+    assert failed.returncode == 2
+    assert "at timestep 29: the simulator fell over (step 10 of its episode 2)." in " ".join(failed.stderr.split())
+    assert run("resume", folder).returncode == 2
+    done = run("resume", folder, "--max-env-restarts", "3")
+    assert done.returncode == 0, done.stderr
+    assert "(restart 1 of 3 in 100,000 timesteps)" in " ".join(done.stderr.split())
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["max_env_restarts"] == 3

@@ -222,9 +222,9 @@ def test_stacks_of_a_real_game_come_back_through_the_collector() -> None:
     pytest.importorskip("ale_py")
     from sunrise.collect import Collector
     from sunrise.envs.atari import make_atari
-    from sunrise.envs.make import make_vector
+    from sunrise.envs.vector import SyncEnvs
 
-    env = make_vector(lambda: make_atari("ALE/Breakout-v5"), 1, "sync")
+    env = SyncEnvs([lambda: make_atari("ALE/Breakout-v5")])
     rng = np.random.default_rng(0)
     collector = Collector(env, 1, MEMBERS, rng, GAMMA, "bootstrap")
     store = FrameStore(env.single_observation_space, 100)

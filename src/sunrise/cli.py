@@ -77,11 +77,13 @@ def resume(arguments: Sequence[str]) -> None:
     if done >= total or (done >= 0 and asked is None):
         say(f"{options.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    model = resume_run(options.run, options.trust_env)
+    model = resume_run(options.run, options.trust_env, options.max_env_restarts, options.env_timeout)
     if total < model.num_timesteps:
         raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")
-    if total != config["settings"]["total_timesteps"]:
-        config["settings"]["total_timesteps"] = total
+    run = model.config.run
+    now = {"total_timesteps": total, "max_env_restarts": run.max_env_restarts, "env_timeout": run.env_timeout}
+    if any(config["settings"].get(name) != value for name, value in now.items()):
+        config["settings"] |= now
         folder.write_config(config)
     size = members(config["settings"]["ensemble_size"])
     say(f"{config['algo']} with {size} goes on at timestep {model.num_timesteps:,}: {options.run}")

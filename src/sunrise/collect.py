@@ -1,7 +1,11 @@
 """Stepping the environments: the one place that tells termination from truncation."""
 
+import contextlib
 import logging
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import jax
@@ -9,13 +13,21 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from jaxtyping import Bool, Float, Int
 
-from sunrise.envs.make import JOURNAL, AnyVectorEnv
+from sunrise.envs.answers import Failure, not_finite, outside
+from sunrise.envs.make import AnyVectorEnv
+from sunrise.envs.vector import FAILED, UNSAID, AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
+from sunrise.journal import Journal, go_again, mask
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
+from sunrise.restarts import Restarts
 from sunrise.types import Batch, Collected, Episode, Observation
 
 log = logging.getLogger("sunrise")
+A_MOMENT = 0.2
+"""Seconds in which a signal that struck others arrives here too."""
+IN_RESET = "in the reset "
+OUTSIDE = "gave an observation outside of its declared space"
 
 
 class Collector:
@@ -24,6 +36,9 @@ class Collector:
     Every episode is reset with a seed derived from (run seed, environment, episode). Gymnasium's own vector
     environments take such resets in each of their autoreset modes; a foreign one that resets itself is followed
     as its mode says, and then its episodes after the first have no seed of ours.
+
+    An environment that fails loses its episode and is made anew, as often as `restarts` allows. The others lose
+    nothing; only a vector environment that is not of ours fails as a whole.
     """
 
     def __init__(
@@ -35,7 +50,6 @@ class Collector:
         gamma: float,
         truncation: Literal["bootstrap", "terminal"],
         reward_noise: float = 0.0,
-        rebuild: Callable[[], AnyVectorEnv] | None = None,
         max_restarts: int = 0,
     ) -> None:
         self.env, self.seed, self.members, self.rng = env, seed, members, rng
@@ -43,6 +57,7 @@ class Collector:
         self.reward_noise, self.noise_rng = reward_noise, generator(seed, "reward noise")
         self.count = env.num_envs
         self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.ours = env if isinstance(env, SyncEnvs | AsyncEnvs) else None
         self.reseeds = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self.episode: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.acting: Int[np.ndarray, "E"] = rng.integers(members, size=self.count)
@@ -51,31 +66,35 @@ class Collector:
         self.length: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.resetting: Bool[np.ndarray, "E"] = np.zeros(self.count, bool)
         """Environments that spend their next step on resetting themselves."""
-        self.journal: list[list[list[np.ndarray]]] = [[[]] for _ in range(self.count)]
-        """The actions of each environment's last episodes: with their seeds, all it takes to go there again. It is one
-        episode, and more where a game plays on after a lost life."""
-        self.rebuild, self.max_restarts, self.restarts = rebuild, max_restarts, 0
+        self.journal = [Journal() for _ in range(self.count)]
+        self.restarts = Restarts(max_restarts)
+        self.stopping = threading.Event()
+        """Set when the run was asked to stop: what fails then was struck by the same signal, and is no failure."""
+        self.since: float | None = None
+        """When the call into the environments began that has not come back yet, by `time.monotonic`."""
+        self.said: set[str] = set()
         self.timesteps = 0
-        self.obs = self._checked(self._reset(), "the first observation")
+        raw, failed = self._reset(np.ones(self.count, bool))
+        self.obs = (
+            self._go_on(mask([], self.count), failed, None) if failed else self._checked(raw, "the first observation")
+        )
 
     def step(self, action: np.ndarray, kept_action: np.ndarray, timesteps: int) -> Collected:
         """Act in every environment; `kept_action` is what the transition remembers."""
         self.timesteps = timesteps
-        try:
-            raw, reward, terminated, truncated, info = self.env.step(action)
-        except Exception as error:
-            self.obs = self._restart(EnvironmentFailedError(f"at timestep {timesteps:,}", error))
-            return self._nothing(kept_action)
-        next_obs = self._checked(raw, "an observation")
-        reward = np.asarray(reward, np.float32)
-        if not np.isfinite(reward).all():
-            raise NonFiniteError("a reward", timesteps, "Look at the environment's reward.")
-        done = terminated | truncated
-        stepped = ~self.resetting
-        self.total += np.where(stepped, reward, 0)
+        raw, reward, terminated, truncated, info = self._step(action)
+        failed: dict[int, Failure] = info.get(FAILED, {})
+        stepped = ~self.resetting & ~mask(failed, self.count)
         self.length += stepped
         for e in np.flatnonzero(stepped):
-            self.journal[e][-1].append(np.copy(action[e]))
+            self.journal[e].add(action[e])
+        next_obs = self._checked(raw, "an observation")
+        reward = np.asarray(reward, np.float32)
+        self._finite(reward, "a reward")
+        if UNSAID in info:
+            self._say_once("says None for whether its episode is over, which counts as no", info[UNSAID][0])
+        done = terminated | truncated
+        self.total += np.where(stepped, reward, 0)
         last_obs = self._last_observation(next_obs, done, info)
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
@@ -85,74 +104,129 @@ class Collector:
         batch = Batch(self.obs, kept_action, reward, discount, last_obs)
         if not stepped.all():
             batch = jax.tree.map(lambda x: x[stepped], batch)
-        ended = np.flatnonzero(done & stepped)
         plays_on = np.asarray(info.get("plays_on", np.zeros(self.count)), bool)
-        episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in ended]
-        self.obs = next_obs
-        if ended.size:
-            try:
-                self.obs = self._begin(ended, next_obs, plays_on)
-            except EnvironmentFailedError as failure:
-                self.obs = self._restart(failure)
+        episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in np.flatnonzero(done & stepped)]
         self.resetting = done & (not self.reseeds) & (self.mode == AutoresetMode.NEXT_STEP)
+        self.obs = self._go_on(done & stepped, failed, next_obs, plays_on)
         return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes)
 
-    def _begin(
-        self, ended: Int[np.ndarray, "ended"], next_obs: Observation, plays_on: Bool[np.ndarray, "E"] | None = None
-    ) -> Observation:
-        """Start a new episode where one ended."""
-        self.episode[ended] += 1
-        self.acting[ended] = self.rng.integers(self.members, size=ended.size)
-        self.total[ended], self.length[ended] = 0, 0
-        for e in ended:
-            self.journal[e] = [*(self.journal[e] if plays_on is not None and plays_on[e] else []), []]
-        if not self.reseeds:
-            return next_obs
-        mask = np.zeros(self.count, bool)
-        mask[ended] = True
-        return self._checked(self._reset({"reset_mask": mask}), "the first observation of an episode")
+    def _step(self, action: np.ndarray) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step the environments; ours say which of them failed, of a foreign vector environment all have."""
+        try:
+            with self._waiting():
+                return self.env.step(action)
+        except Exception as error:
+            failed, nothing = dict.fromkeys(range(self.count), Failure.of(error)), np.zeros(self.count)
+        return self.obs, nothing, nothing.astype(bool), nothing.astype(bool), {FAILED: failed}
 
-    def take_up(self, wanted: Observation) -> list[int]:
-        """Go through the journal again; the environments that did not arrive at `wanted` begin a new episode instead.
-
-        Returns those. An environment with state that neither its seed nor its actions decide is found out here.
-        """
-        strayed = np.ones(self.count, bool)
-        if self.reseeds:
-            for e in range(self.count):
-                only, first = np.arange(self.count) == e, int(self.episode[e]) + 1 - len(self.journal[e])
-                legs = [(self._seed(e, first + i), actions) for i, actions in enumerate(self.journal[e])]
-                raw = self._reset({"reset_mask": only, JOURNAL: legs})
-                self.obs = self._checked(raw, "an observation of the journal")
-            same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
-            strayed = ~np.logical_and.reduce(jax.tree.leaves(same))
-        if strayed.any():
-            self.obs = self._begin(np.flatnonzero(strayed), self.obs)
-        return [int(e) for e in np.flatnonzero(strayed)]
-
-    def _restart(self, failure: EnvironmentFailedError) -> Observation:
-        """Environments anew after one of them failed: their episodes are dropped, up to a limit."""
-        self.restarts += 1
-        if self.restarts > self.max_restarts:
-            raise failure from failure.__cause__
-        log.warning("%s Its episode is dropped (restart %d of %d).", failure, self.restarts, self.max_restarts)
-        if self.rebuild is not None:
-            self.env = self.rebuild()
-        self.resetting[:] = False
-        return self._begin(np.arange(self.count), self.obs)
-
-    def _nothing(self, action: np.ndarray) -> Collected:
-        """A step that gave no transition."""
-        batch = Batch(self.obs, action, self.total.astype(np.float32), self.total.astype(np.float32), self.obs)
-        nobody = np.zeros(0, np.int64)
-        return Collected(jax.tree.map(lambda x: x[:0], batch), nobody, nobody.astype(bool), [])
-
-    def _reset(self, options: dict[str, Any] | None = None) -> Observation:
+    def _reset(self, begin: Bool[np.ndarray, "E"]) -> tuple[Any, dict[int, Failure]]:
+        """Reset some environments, each with the seed of its episode: what all show, and which of them failed."""
         seeds: Any = [self._seed(e, int(self.episode[e])) for e in range(self.count)]
         try:
-            return self.env.reset(seed=seeds, options=options)[0]
+            with self._waiting():
+                raw, info = self.env.reset(seed=seeds, options=None if begin.all() else {"reset_mask": begin})
         except Exception as error:
-            raise EnvironmentFailedError(f"in the reset at timestep {self.timesteps:,}", error) from error
+            return None, dict.fromkeys(range(self.count), Failure.of(error))
+        return raw, info.get(FAILED, {})
+
+    def _go_on(
+        self,
+        ended: Bool[np.ndarray, "E"],
+        failed: Mapping[int, Failure],
+        obs: Observation,
+        plays_on: Bool[np.ndarray, "E"] | None = None,
+    ) -> Observation:
+        """Begin a new episode where one ended, and where one was lost with its environment, which is made anew."""
+        begin, during = ended.copy(), "" if obs is not None else IN_RESET
+        while begin.any() or failed:
+            for e, failure in failed.items():
+                self._lose(e, failure, during)
+                begin[e] = True
+            self._begin(np.flatnonzero(begin), plays_on)
+            if not self.reseeds and not failed:
+                return obs  # it begins its episodes itself
+            raw, failed = self._reset(begin)
+            if not failed:
+                return self._checked(raw, "the first observation of an episode")
+            begin, plays_on, during = np.zeros(self.count, bool), None, IN_RESET
+        return obs
+
+    def _begin(self, begin: Int[np.ndarray, "ended"], plays_on: Bool[np.ndarray, "E"] | None) -> None:
+        """Write down that new episodes begin."""
+        self.episode[begin] += 1
+        self.acting[begin] = self.rng.integers(self.members, size=begin.size)
+        self.total[begin], self.length[begin] = 0, 0
+        for e in begin:
+            self.journal[e].begin(plays_on is not None and bool(plays_on[e]))
+
+    def _lose(self, e: int, failure: Failure, during: str) -> None:
+        """Make an environment anew that failed; with too many failures, or a value that is none, the run ends."""
+        while True:
+            where = f"{during}at timestep {self.timesteps:,}"
+            place = self._place(e, 0 if during else 1)
+            text = f"{self._name(e)} {failure.what} {where}: {failure.why} ({place})."
+            error = EnvironmentFailedError(text)
+            error.add_note(failure.trace)
+            if failure.is_bad_value:
+                raise error
+            self.endure(error, "Its episode is dropped")
+            self.resetting[e] = False
+            try:
+                if self.ours is not None:
+                    self.ours.revive(e)
+                return
+            except Exception as again:
+                failure = Failure.of(again)
+
+    def endure(self, error: EnvironmentFailedError, what_now: str) -> None:
+        """Count a failure and say what is done about it; raise it if there were too many."""
+        if self.stopping.wait(A_MOMENT):
+            raise KeyboardInterrupt
+        if not self.restarts.note(self.timesteps):
+            raise error
+        log.warning("%s %s (%s).", error, what_now, self.restarts)
+
+    def take_up(self, wanted: Observation) -> dict[int, str]:
+        """Go through the journals again; the environments that did not arrive at `wanted` begin a new episode instead.
+
+        Returns those, and why. An environment with state that neither its seed nor its actions decide is found out.
+        """
+        strayed = dict.fromkeys(range(self.count), "it is of a vector environment that we did not make")
+        if self.ours is not None:
+            seeds = [
+                [self._seed(e, int(self.episode[e]) - back) for back in reversed(range(len(journal.starts)))]
+                for e, journal in enumerate(self.journal)
+            ]
+            raw, failed = go_again(self.ours, self.journal, seeds)
+            self.obs = jax.tree.map(np.copy, as_stored(raw))
+            same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
+            arrived = np.logical_and.reduce(jax.tree.leaves(same))
+            strayed = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
+            strayed |= {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
+            for e in strayed:
+                with contextlib.suppress(Exception):  # then the reset fails too, and counts
+                    self.ours.revive(e)
+        self.obs = self._go_on(mask(strayed, self.count), {}, self.obs)
+        return strayed
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self.since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.since = None
+
+    def whom(self) -> str:
+        """Who is being waited for."""
+        e = self.ours.current if isinstance(self.ours, SyncEnvs) else None
+        return "an environment" if e is None else f"{self._name(e)} ({self._place(e, 1)})"
+
+    def _name(self, e: int) -> str:
+        return "the environment" if self.count == 1 else f"environment {e}"
+
+    def _place(self, e: int, ahead: int = 0) -> str:
+        return f"step {self.length[e] + ahead} of its episode {self.episode[e]}"
 
     def _seed(self, env: int, episode: int) -> int:
         return episode_seed(self.seed, "episodes", env, episode)
@@ -170,7 +244,21 @@ class Collector:
     def _checked(self, raw: Observation, name: str) -> Observation:
         """A copy in the precision that is kept: an environment may write to its own array again."""
         obs = jax.tree.map(np.copy, as_stored(raw))
-        for leaf in jax.tree.leaves(obs):
-            if not np.isfinite(leaf).all():
-                raise NonFiniteError(name, self.timesteps, "Look at the environment's observations.")
+        self._finite(obs, name)
+        if OUTSIDE not in self.said:
+            beyond = np.flatnonzero(outside(raw, self.env.single_observation_space))
+            if beyond.size:
+                self._say_once(OUTSIDE, int(beyond[0]))
         return obs
+
+    def _say_once(self, what: str, e: int) -> None:
+        if what not in self.said:
+            self.said.add(what)
+            log.warning("%s %s (%s); this is said once.", self._name(e).capitalize(), what, self._place(e))
+
+    def _finite(self, values: Any, name: str) -> None:
+        bad = np.flatnonzero(not_finite(values))
+        if bad.size:
+            e = int(bad[0])
+            whose = f"It came from {self._name(e)}, {self._place(e)}."
+            raise NonFiniteError(name, self.timesteps, f"{whose} Look at what it computes.")

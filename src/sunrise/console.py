@@ -1,8 +1,10 @@
 """What a person sees while a run goes on: a live line on a terminal, a line an event elsewhere. All on stderr."""
 
+import contextlib
+import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -11,7 +13,29 @@ if TYPE_CHECKING:
     from sunrise.evaluate import Evaluation
     from sunrise.train import Trainer
 
-console = Console(stderr=True, highlight=False)
+
+class Screen:
+    """Standard error, whatever it is just now; a terminal that is gone takes no run with it."""
+
+    @property
+    def stream(self) -> TextIO:
+        stream: TextIO = getattr(sys.stderr, "rich_proxied_file", sys.stderr)  # what is under a live line
+        return stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self.stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+console = Console(file=cast("TextIO", Screen()), highlight=False)
 
 
 def say(text: str) -> None:

@@ -25,10 +25,7 @@ class NonFiniteError(SunriseError):
 
 
 class EnvironmentFailedError(SunriseError):
-    """An environment raised an exception."""
-
-    def __init__(self, where: str, cause: BaseException) -> None:
-        super().__init__(f"the environment raised {type(cause).__name__} {where}: {cause}")
+    """An environment raised an exception, or lost its process, or gave what is no observation or reward."""
 
 
 class MissingExtraError(SunriseError):

@@ -4,6 +4,7 @@ Every evaluation of a run by episodes plays the same ones, so that evaluations d
 where an evaluation is often a single episode, each has episodes of its own.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -132,6 +133,8 @@ class Evaluator:
     ) -> None:
         self.make, self.policy, self.stray, self.run, self.epsilon = make, policy, stray, run, epsilon
         self.envs: list[AnyEnv] = []
+        self.since: float | None = None
+        """When the environments were last asked for something that has not come back yet, by `time.monotonic`."""
 
     def __call__(
         self, members: State, episodes: int | None = None, seed: int | None = None, number: int = 0
@@ -141,14 +144,17 @@ class Evaluator:
         rng = generator(seed, "evaluation")
 
         def policy(obs: Observation) -> np.ndarray:
+            self.since = None
             action = np.array(self.policy(members, obs))
             astray = rng.random(len(action)) < self.epsilon
             action[astray] = self.stray(rng, int(astray.sum()))
+            self.since = time.monotonic()
             return action
 
         by_steps = episodes is None and self.run.eval_steps > 0
         count = episodes or self.run.eval_episodes
         wanted = 1 if by_steps else min(count, SIDE_BY_SIDE)
+        self.since = time.monotonic()
         try:
             self.envs += [self.make() for _ in range(wanted - len(self.envs))]
             if by_steps:
@@ -157,7 +163,17 @@ class Evaluator:
         except SunriseError:
             raise
         except Exception as error:
-            raise EnvironmentFailedError("in an evaluation", error) from error
+            with contextlib.suppress(Exception):  # it may be broken: the next evaluation is in new ones
+                self.close()
+            self.envs = []
+            text = f"the environment raised {type(error).__name__} in an evaluation: {error}."
+            raise EnvironmentFailedError(text) from error
+        finally:
+            self.since = None
+
+    def whom(self) -> str:
+        """Who is being waited for."""
+        return "an environment of an evaluation"
 
     def close(self) -> None:
         for env in self.envs:

@@ -65,6 +65,10 @@ class Resume:
     """The same in simulator steps."""
     trust_env: bool = False
     """Let the run's environment import the module it names (an id like mymodule:MyEnv-v0)."""
+    max_env_restarts: int | None = None
+    """Endure this many failures of environments instead."""
+    env_timeout: float | None = None
+    """Wait this many seconds for an environment instead."""
 
 
 @dataclass

@@ -81,7 +81,11 @@ class RunSettings:
     keep_replay: bool = True
     """Keep the replay buffer on disk when the run is finished, so that it can be extended."""
     max_env_restarts: int = 10
-    """Failures of an environment after which a run stops; until then its episode is dropped and it is made anew."""
+    """Failures of environments within 100,000 timesteps that a run endures: the episode is dropped, the environment
+    made anew; one more, and the run stops. `resume` can raise it."""
+    env_timeout: float = 300.0
+    """Seconds to wait for an environment: one in a process of its own is killed then and counts as failed, one in this
+    process is named in a warning; 0: for ever."""
     eval_epsilon: float = 0.0
     """Chance of a random action when a single agent is evaluated; an ensemble never takes one (the authors' code)."""
     run_dir: str = ""

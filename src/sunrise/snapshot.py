@@ -74,10 +74,8 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
     starts = {name: max(since[name].stop - 1, ring.oldest, 0) if name in since else 0 for name, ring in rings.items()}
     collector = trainer.collector
     arrays = copied(in_place(trainer)) | copied(trees(trainer))
-    for e, legs in enumerate(collector.journal):
-        actions = [action for leg in legs for action in leg]
-        arrays[f"journal.{e}"] = np.array(actions) if actions else np.zeros(0, np.float32)
-        arrays[f"legs.{e}"] = np.array([len(leg) for leg in legs])
+    for e, journal in enumerate(collector.journal):
+        arrays |= {f"journal.{e}": journal.actions.copy(), f"legs.{e}": journal.lengths}
     last = trainer.last_evaluation
     return Snapshot(
         timesteps=trainer.timesteps,
@@ -89,7 +87,8 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
             "generators": {name: rng.bit_generator.state for name, rng in generators(trainer).items()},
             "finished": list(trainer.finished),  # it is appended to while this is written
             "last_evaluation": None if last is None else last._asdict(),
-            "restarts": collector.restarts,
+            "restarts": collector.restarts.total,
+            "failures": list(collector.restarts.recent),
             "with_replay": with_replay,
         },
         rows={f"{n}/{key}": rows for n, ring in rings.items() for key, rows in ring.since(starts[n]).items()},
@@ -120,16 +119,15 @@ def put(trainer: Trainer, found: Checkpoint, facts: Mapping[str, Any]) -> None:
     put_replay(trainer.replay, found)
     trainer.start_clock()
     collector = trainer.collector
-    collector.restarts, collector.timesteps = facts["restarts"], trainer.timesteps
-    for e in range(collector.count):
-        ends = np.cumsum(arrays[f"legs.{e}"])[:-1]
-        collector.journal[e] = [list(leg) for leg in np.split(arrays[f"journal.{e}"], ends)]
-    strayed = collector.take_up(back["obs"])
-    if strayed:
+    collector.timesteps = trainer.timesteps
+    collector.restarts.total, collector.restarts.recent = facts["restarts"], list(facts.get("failures", []))
+    for e, journal in enumerate(collector.journal):
+        journal.put(arrays[f"journal.{e}"], arrays[f"legs.{e}"])
+    for e, why in collector.take_up(back["obs"]).items():
         log.warning(
-            "Environment %s did not come back to where it was: it has state beyond its seed and its actions. "
+            "Environment %d did not come back to where it was: %s. "
             "It goes on with a new episode, so this run is not bit for bit the one that was never stopped.",
-            " and ".join(map(str, strayed)),
+            *(e, why),
         )
 
 

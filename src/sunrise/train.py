@@ -12,7 +12,7 @@ import numpy as np
 from sunrise.collect import Collector
 from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask, looks_at_disagreement
 from sunrise.envs.make import to_env, uniform_actions
-from sunrise.errors import NonFiniteError
+from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.evaluate import Evaluation
 from sunrise.randomness import generator, root_key
 from sunrise.settings import Config
@@ -208,10 +208,18 @@ class Trainer:
         self.check_finite()
         if self.watchers.evaluate is None:
             return
-        self.last_evaluation = self.watchers.evaluate(self.ensemble.members, self.timesteps)
+        self.last_evaluation = self._evaluation(self.watchers.evaluate)
         self.evaluated_at = self.timesteps
         if self.watchers.on_evaluation is not None:
             self.watchers.on_evaluation(self.timesteps, self.env_steps, self.last_evaluation)
+
+    def _evaluation(self, evaluate: Callable[[State, int], Evaluation]) -> Evaluation:
+        """An evaluation, done again where an environment failed: it has no state, and is the same the next time."""
+        while True:
+            try:
+                return evaluate(self.ensemble.members, self.timesteps)
+            except EnvironmentFailedError as error:
+                self.collector.endure(error, "The evaluation is done again")
 
     def finish(self) -> None:
         """The last row and the last evaluation, where they have not just been made."""
@@ -258,7 +266,7 @@ class Trainer:
             "episodes": self.episodes,
             "updates": self.updates,
             "replay_size": len(self.replay),
-            "env_restarts": self.collector.restarts,
+            "env_restarts": self.collector.restarts.total,
         }
         if self.finished:
             row["rollout/return_mean"] = float(np.mean([e.total for e in self.finished]))

@@ -76,6 +76,7 @@ BOUNDS: dict[str, Bound] = {
     "save_freq": NOT_NEGATIVE,
     "keep": POSITIVE,
     "max_env_restarts": NOT_NEGATIVE,
+    "env_timeout": NOT_NEGATIVE,
 }
 
 

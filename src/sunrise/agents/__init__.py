@@ -31,9 +31,12 @@ def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool
     return model
 
 
-def resume_run(path: Path, trust_env: bool = False) -> Agent:
+def resume_run(
+    path: Path, trust_env: bool = False, max_env_restarts: int | None = None, env_timeout: float | None = None
+) -> Agent:
     """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`."""
-    return _agent(RunFolder(path).config()).resume(path, trust_env=trust_env)
+    agent = _agent(RunFolder(path).config())
+    return agent.resume(path, trust_env=trust_env, max_env_restarts=max_env_restarts, env_timeout=env_timeout)
 
 
 def _agent(config: dict[str, Any]) -> type[Agent]:

@@ -233,14 +233,23 @@ class Agent:
 
     @classmethod
     def resume(
-        cls, run_dir: str | Path, env: Given | None = None, learning_rate: Any = None, trust_env: bool = False
+        cls,
+        run_dir: str | Path,
+        env: Given | None = None,
+        learning_rate: Any = None,
+        trust_env: bool = False,
+        max_env_restarts: int | None = None,
+        env_timeout: float | None = None,
     ) -> Self:
         """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
 
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
         schedule, which a file cannot hold. `trust_env` lets the run's own environment import the module it names.
+        `max_env_restarts` and `env_timeout` may be others than before.
         """
         policy, settings = read_run(Path(run_dir), cls.algo, learning_rate)
+        others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
+        settings |= {name: value for name, value in others.items() if value is not None}
         run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
         if env is None and not run["env_id"]:
             raise SunriseError(f"{run_dir} was trained in an environment without an id: give `env`.")

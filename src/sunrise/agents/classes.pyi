@@ -75,6 +75,7 @@ class SACKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -155,6 +156,7 @@ class TD3Keywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -242,6 +244,7 @@ class DisCorKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -318,6 +321,7 @@ class RainbowKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -400,6 +404,7 @@ class RADKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -482,6 +487,7 @@ class DrQKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -562,6 +568,7 @@ class CURLKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 
@@ -625,6 +632,7 @@ class RandomKeywords(TypedDict, total=False):
     keep: int
     keep_replay: bool
     max_env_restarts: int
+    env_timeout: float
     eval_epsilon: float
     run_dir: str
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import cast
 
-import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, discard, factory
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
 from sunrise.settings import Config, env_options
 
@@ -20,26 +19,15 @@ class Environments:
     def __init__(self, env: Given, config: Config[object]) -> None:
         run, options = config.run, env_options(config.env, env)
 
-        def build() -> AnyVectorEnv:
-            return as_vector(env, run.num_envs, run.vectorization, **options)
-
-        self.vector = build()
+        self.vector = as_vector(env, run.num_envs, run.vectorization, run.env_timeout, **options)
         self.make: Callable[[], AnyEnv] | None = None
         """None where there is no way to make another."""
         self.action_repeat = int(attribute(self.vector, "action_repeat") or 1)
         """Simulator steps in one timestep: the action repeat or frame skip of our own environments."""
         self.stacked = int(attribute(self.vector, "stack_size") or 0)
         """Frames that gymnasium.wrappers.FrameStackObservation puts on one another."""
-        self._build = None if isinstance(env, gym.Env | VectorEnv) else build
         if not isinstance(env, VectorEnv):
             self.make = factory(env, training=False, **options)
-
-    def rebuild(self) -> AnyVectorEnv:
-        """The environments anew after a failure, where they can be made again; else as they are."""
-        if self._build is not None:
-            discard(self.vector)
-            self.vector = self._build()
-        return self.vector
 
 
 def trusted(env_id: str, trust: bool) -> str:

@@ -5,7 +5,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +97,9 @@ class Life:
 
     def settle(self) -> None:
         """Wait until everything is on disk."""
-        writing, self.writing = self.writing, None
-        if writing is not None:
+        if self.writing is not None:
+            wait([self.writing])  # who is interrupted here can wait for it again
+            writing, self.writing = self.writing, None
             writing.result()
 
     def resume(self, trainer: Trainer) -> None:

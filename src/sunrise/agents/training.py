@@ -1,5 +1,6 @@
 """Training an agent: the parts of a run put together, and the loop with all that surrounds it."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 from sunrise.agents.environments import Environments
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
-from sunrise.collect import Collector
+from sunrise.collect import A_MOMENT, Collector
 from sunrise.envs.make import AnyEnv, to_env, uniform_actions
+from sunrise.errors import EnvironmentFailedError
 from sunrise.evaluate import Evaluator
 from sunrise.randomness import generator
 from sunrise.settings import Config
-from sunrise.signals import interruptible
+from sunrise.signals import Waiting, interruptible
 from sunrise.train import Trainer, Watchers
 from sunrise.types import Episode, Observation, State
 
@@ -33,7 +35,6 @@ def make_collector(environments: Environments, config: Config[Any]) -> Collector
         training.gamma,
         training.truncation,
         training.reward_noise,
-        environments.rebuild,
         run.max_env_restarts,
     )
 
@@ -65,32 +66,42 @@ def train(
 
     A failure leaves the checkpoints as they are and is recorded beside them.
     """
-    run, line = trainer.config.run, reporter.line
+    run, collector = trainer.config.run, trainer.collector
     evaluate = None if evaluator is None else lambda members, at: evaluator(members, number=at)
     trainer.watchers = Watchers(evaluate, reporter.metrics, reporter.evaluation, life.save)
+    waiting: list[Waiting] = [collector] if evaluator is None else [collector, evaluator]
     try:
-        with line, interruptible() as interrupted:
-            for episodes in trainer.run(until):
-                line.step(trainer)
-                life.poll()
-                wanted = on_step(episodes)
-                if interrupted.is_set():
-                    trainer.check_finite()
-                    raise KeyboardInterrupt
-                if not wanted:
-                    break
-            # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
-            life.save(trainer)
-            trainer.finish()
-        life.end(trainer, "finished", run.keep_replay)
-    except KeyboardInterrupt:
-        if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
-            life.save(trainer)
-        life.end(trainer, "stopped")
-        raise
+        with reporter.line, interruptible(waiting, run.env_timeout) as asked:
+            collector.stopping = asked
+            try:
+                for episodes in trainer.run(until):
+                    reporter.line.step(trainer)
+                    life.poll()
+                    wanted = on_step(episodes)
+                    if asked.is_set():
+                        trainer.check_finite()
+                        raise KeyboardInterrupt
+                    if not wanted:
+                        break
+                # Saved before the last row and the last evaluation: if the run is extended, they are made elsewhere.
+                life.save(trainer)
+                trainer.finish()
+                life.end(trainer, "finished", run.keep_replay)
+            except (KeyboardInterrupt, EnvironmentFailedError) as error:
+                # What fails at the moment of a signal was struck by it too.
+                if isinstance(error, EnvironmentFailedError) and not asked.wait(A_MOMENT):
+                    raise
+                try:
+                    if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
+                        life.save(trainer)
+                    life.end(trainer, "stopped")
+                except KeyboardInterrupt:
+                    life.end(trainer, "stopped")
+                raise KeyboardInterrupt from None
     except Exception as error:
         raise life.fail(trainer, error) from error.__cause__
     finally:
+        collector.stopping = threading.Event()
         reporter.close()
         life.close()
         if evaluator is not None:

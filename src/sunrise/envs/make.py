@@ -11,33 +11,15 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
+from sunrise.envs.vector import AsyncEnvs, SyncEnvs
 from sunrise.errors import SunriseError, near
 
 AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Maker = Callable[[], AnyEnv]
 """A class of environments, or a function that makes one: with it there can be as many as are needed."""
-JOURNAL = "sunrise/journal"
-"""The option of a reset that has seeds, each with the actions that followed it."""
-
-
-class Journalled(gym.Wrapper[Any, Any, Any, Any]):
-    """Takes an episode up where it was left: a reset with a journal goes through its seeds and actions again.
-
-    That is exact where restoring the simulator's own state is not, because every wrapper and every hidden variable
-    goes the same way again.
-    """
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        rest = {name: value for name, value in (options or {}).items() if name != JOURNAL} or None
-        journal = (options or {}).get(JOURNAL, [(seed, ())])
-        for start, actions in journal:
-            obs, info = self.env.reset(seed=start, options=rest)
-            for action in actions:
-                obs, _, _, _, info = self.env.step(action)
-        return obs, info
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -115,52 +97,24 @@ def attribute(env: AnyEnv | AnyVectorEnv, name: str) -> Any:
     return inside.get_attr(name)[0]
 
 
-def make_vector(make: Callable[[], AnyEnv], count: int, vectorization: Literal["sync", "async"]) -> AnyVectorEnv:
-    """`count` environments side by side. We reset them ourselves, each episode with its own seed."""
-    makers = [partial(journalled, make)] * count
-    if vectorization == "async":  # JAX has threads, and a fork would copy their locks
-        return AsyncVectorEnv(makers, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
-    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
-
-
-def journalled(make: Callable[[], AnyEnv]) -> AnyEnv:
-    """An environment whose episodes can be taken up."""
-    return Journalled(make())
-
-
-def discard(env: AnyVectorEnv) -> None:
-    """Let go of environments of which one has failed: they are not asked to close, their processes are killed."""
-    inner = env.unwrapped
-    if isinstance(inner, AsyncVectorEnv):
-        for process in inner.processes:
-            process.kill()
-            process.join()
-        for pipe in inner.parent_pipes:
-            if pipe is not None:
-                pipe.close()
-        env.closed = True
-    else:
-        with contextlib.suppress(Exception):
-            env.close()
-
-
 def as_vector(
     env: str | AnyEnv | AnyVectorEnv | Maker,
     count: int = 1,
     vectorization: Literal["sync", "async"] = "sync",
+    env_timeout: float = 0.0,
     **options: Any,
 ) -> AnyVectorEnv:
-    """Any of the four ways to give an environment, as a vector environment."""
+    """Any of the four ways to give an environment, as a vector environment; what we make does not reset itself."""
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env) and count == 1:
-        return make_vector(lambda: env, 1, "sync")
+        return SyncEnvs([lambda: env], remake=False)
     make = factory(env, **options)
     if make is None:
         raise SunriseError(
             f"num_envs is {count}, but one environment object was given: give its id or its class instead."
         )
-    return make_vector(make, count, vectorization)
+    return AsyncEnvs([make] * count, env_timeout) if vectorization == "async" else SyncEnvs([make] * count)
 
 
 def check_observation_space(space: gym.Space[Any]) -> None:

@@ -156,7 +156,7 @@ class Evaluator:
             return evaluate_episodes(policy, self.envs[:wanted], count, seed, self.run.eval_max_steps)
         except SunriseError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EnvironmentFailedError("in an evaluation", error) from error
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.collect import Collector
 from sunrise.envs.make import AnyEnv, to_env, uniform_actions
+from sunrise.errors import EnvironmentFailedError
 from sunrise.evaluate import Evaluator
 from sunrise.randomness import generator
 from sunrise.settings import Config
@@ -53,6 +54,18 @@ def make_evaluator(
     return Evaluator(make, policy, stray, config.run, epsilon)
 
 
+class CallbackExit(SystemExit):
+    """The user's own callback ended the program: the run is stopped. In an environment, it is a failure."""
+
+
+def called(on_step: Callable[[list[Episode]], bool], episodes: list[Episode]) -> bool:
+    """What the callback says."""
+    try:
+        return on_step(episodes)
+    except SystemExit as error:
+        raise CallbackExit(error.code) from None
+
+
 def train(
     trainer: Trainer,
     until: int,
@@ -73,7 +86,7 @@ def train(
             for episodes in trainer.run(until):
                 line.step(trainer)
                 life.poll()
-                wanted = on_step(episodes)
+                wanted = called(on_step, episodes)
                 if interrupted.is_set():
                     trainer.check_finite()
                     raise KeyboardInterrupt
@@ -83,11 +96,17 @@ def train(
             life.save(trainer)
             trainer.finish()
         life.end(trainer, "finished", run.keep_replay)
-    except KeyboardInterrupt:
-        if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
-            life.save(trainer)
-        life.end(trainer, "stopped")
+    except (KeyboardInterrupt, CallbackExit):
+        try:
+            if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
+                life.save(trainer)
+            life.end(trainer, "stopped")
+        except Exception as error:
+            raise life.fail(trainer, error) from error.__cause__
         raise
+    except SystemExit as error:
+        failure = EnvironmentFailedError(f"at timestep {trainer.timesteps:,}", error)
+        raise life.fail(trainer, failure) from error
     except Exception as error:
         raise life.fail(trainer, error) from error.__cause__
     finally:

@@ -43,7 +43,9 @@ slow: $(VENV)/dev.stamp   ## the rest of the tests: learning, kills, real experi
 
 check: test slow          ## both: what CI runs
 
-soak: $(VENV)/dev.stamp   ## kill real runs again and again (200 times each) and compare every bit
+soak: $(VENV)/dev.stamp   ## kill real runs (200 times each), damage files (10,000 times), and compare every bit
+	SUNRISE_ATTACKS=10000 SUNRISE_COUNTS=benchmarks/results/attack.json $(PY) -m pytest tests/attack
+	$(PY) benchmarks/readme.py
 	SUNRISE_KILLS=200 $(PY) -m pytest tests/test_kills.py
 
 bench: $(VENV)/core.stamp $(PEERS)/stamp  ## speed against PyTorch and Stable-Baselines3

@@ -101,8 +101,7 @@ class Logs:
         except FileNotFoundError:
             content = b""
         if wanted is not None and (
-            len(content) < wanted.size
-            or (wanted.sha256 and hashlib.sha256(content[: wanted.size]).hexdigest() != wanted.sha256)
+            len(content) != wanted.size or (wanted.sha256 and hashlib.sha256(content).hexdigest() != wanted.sha256)
         ):
             raise DamagedError(f"{self.folder.path / name} is not what the run wrote: its rows were changed.")
         try:

@@ -52,7 +52,7 @@ def main() -> None:
             saved["training_thread_s"].append(time.perf_counter() - start)
             life.settle()
             saved["written_s"].append(time.perf_counter() - start)
-        size = sum(file.stat().st_size for file in life.checkpoints.folder.rglob("*") if file.is_file())
+        size = sum(file.stat().st_size for file in life.checkpoints.folder.path.rglob("*") if file.is_file())
         life.close()
     thread, whole = max(saved["training_thread_s"][1:]), max(saved["written_s"][1:])
     result = {

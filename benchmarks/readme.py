@@ -90,12 +90,25 @@ def weight_cost(result: Result) -> list[str]:
     ]
 
 
+def attack(result: Result) -> list[str]:
+    """What came of damaging files."""
+    kinds = {"corruption": "random corruptions", "edit": "hostile edits"}
+    outcomes = ("refused", "passed over", "equal", "another run, well signed", "wrong")
+    lines = ["| | readings | " + " | ".join(outcomes) + " | minutes |", "|---" * (len(outcomes) + 3) + "|"]
+    for kind, own in result.items():
+        counts = [own["readings"].get(outcome, 0) for outcome in outcomes]
+        shown = " | ".join(f"{count:,}" for count in (sum(counts), *counts))
+        lines.append(f"| {own['cases']:,} {kinds[kind]} | {shown} | {own['seconds'] / 60:.0f} |")
+    return lines
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
     "speed": ("README.md", "sac", speed),
     "rainbow": ("README.md", "rainbow", rainbow),
     "atari": ("README.md", "atari_loop", atari_loop),
     "convolution": ("README.md", "convolution", convolution),
     "checkpoint": ("README.md", "checkpoint", checkpoint),
+    "attack": ("docs/reliability.md", "attack", attack),
     "weight_cost": ("docs/weights.md", "weight_cost", weight_cost),
 }
 """The document, the result and the text of each section."""

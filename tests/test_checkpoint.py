@@ -20,7 +20,9 @@ from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
 from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.cli import main
-from sunrise.manifest import DamagedError, Manifest, Span, Sum
+from sunrise.errors import DamagedError
+from sunrise.manifest import Manifest, Span, Sum
+from sunrise.tensors import read_arrays
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 1000, "seed": 3}
 
@@ -45,7 +47,7 @@ def newest_files(run: Path) -> list[Path]:
     found = checkpoints.newest()
     assert found is not None
     last = found.manifest.segments[-1].file
-    return [*sorted(found.path.iterdir()), checkpoints.replay / last]
+    return [*sorted(found.path.iterdir()), checkpoints.replay.path / last]
 
 
 def test_the_newest_is_used_and_old_ones_are_gone(run: Path) -> None:
@@ -135,7 +137,7 @@ def test_a_link_is_not_followed(copy: Path, tmp_path: Path) -> None:
     file = copy / "checkpoints" / "step-000000100" / "state.json"
     file.rename(tmp_path / "elsewhere.json")
     file.symlink_to(tmp_path / "elsewhere.json")
-    with pytest.raises(DamagedError, match=r"state\.json is missing"):
+    with pytest.raises(DamagedError, match=r"state\.json is a link"):
         Checkpoints(copy / "checkpoints").read(100)
 
 
@@ -195,14 +197,18 @@ def test_loading_a_hostile_file_is_an_error_and_executes_nothing(tmp_path: Path)
     assert not trap.exists()
 
 
-def test_a_hostile_array_in_a_checkpoint_does_not_reach_a_run(copy: Path) -> None:
-    """A checkpoint that verifies, but whose arrays are of another shape."""
+def test_a_hostile_array_in_a_checkpoint_does_not_reach_a_run(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A checkpoint that verifies, but whose arrays are of another shape: the one before it is used."""
     checkpoints = Checkpoints(copy / "checkpoints")
     found = checkpoints.newest()
     assert found is not None
     arrays = found.arrays() | {"episode": np.zeros(1_000, np.int64)}
-    checkpoints.segments = found.manifest.segments
-    agents = {"x": np.zeros(1)}
-    checkpoints.write(Snapshot(110, agents, {}, arrays, found.facts(), {}, {}, {"transitions": 0}))
-    with pytest.raises(SunriseError):
-        SAC.resume(copy)
+    with found.open_agents() as file:
+        agents, segments = read_arrays(file, "agents"), found.manifest.segments
+    facts = found.facts()
+    facts["loop"]["timesteps"] = 110
+    checkpoints.segments = segments
+    checkpoints.write(Snapshot(110, agents, found.about(), arrays, facts, {}, segments[-1].spans, {"transitions": 0}))
+    assert checkpoints.steps() == [100, 110]
+    assert SAC.resume(copy).num_timesteps == 100
+    assert "The checkpoint at step 110: episode of the checkpoint does not fit this run" in caplog.text

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from sunrise import SAC, Rainbow, SunriseError
+from sunrise import SAC, Rainbow, SunriseError, record
 from sunrise.agents import Agent
 from sunrise.collect import Collector
 from tests import runs, tiny, toys
@@ -173,15 +173,17 @@ def test_tensorboard_forgets_what_is_done_again(tmp_path: Path) -> None:
     assert [e.step for e in events.Scalars("train/alpha")] == [25, 50, 75, 100, 125, 150, 175, 180]
 
 
-def test_other_versions_and_machines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_versions_and_machines_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make("uniform replay that wraps", tmp_path).learn(50, progress_bar=False)
-    config = json.loads((tmp_path / "config.json").read_text())
-    config["versions"]["jax"], config["machine"]["cores"] = "0.1", 64
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    now = record.versions(), record.machine()
+    monkeypatch.setattr("sunrise.agents.life.versions", lambda: {**now[0], "jax": "99.1"})
+    monkeypatch.setattr("sunrise.agents.life.machine", lambda: {**now[1], "cores": 64, "system": "another"})
     with caplog.at_level(logging.WARNING, "sunrise"):
         SAC.resume(tmp_path)
-    assert "began with jax 0.1 and goes on with" in caplog.text
-    assert "began with cores 64" in caplog.text
+    assert f"began with jax {now[0]['jax']} and goes on with 99.1" in caplog.text
+    assert "goes on with 64" in caplog.text
     assert "system" not in caplog.text
 
 

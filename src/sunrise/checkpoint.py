@@ -5,26 +5,31 @@
 
 A checkpoint is written under another name, forced to the disk and renamed, so it is there whole or not at all. Its
 manifest has the size and the checksum of every file it needs, segments of replay included. Reading executes nothing,
-and never looks outside the folder.
+and neither reading nor removing ever looks outside the folder.
 """
 
+import itertools
 import json
 import logging
+import os
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
-from sunrise.manifest import DamagedError, Manifest, Segment, Span, Sum, check, sum_of
-from sunrise.tensors import as_metadata, sync, write_atomically
+from sunrise.errors import DamagedError
+from sunrise.folder import PART, Folder
+from sunrise.manifest import AGENTS, FACTS, MANIFEST, SEGMENT, STATE, Manifest, Segment, Span, Sum, check, sum_of
+from sunrise.saved import LARGEST, Checkpoint, damage
+from sunrise.tensors import write_arrays
 
-AGENTS, STATE, FACTS, MANIFEST = "agents.safetensors", "state.safetensors", "state.json", "manifest.json"
-LARGEST_MANIFEST = 64 * 2**20
+STEP, GONE = re.compile(r"step-(\d{9,18})"), re.compile(r"\.gone-\d+(-\d+)?")
+TRIES = 50
+"""How often a reader looks again because what it read was pruned meanwhile."""
+T = TypeVar("T")
 log = logging.getLogger("sunrise")
 
 
@@ -50,86 +55,85 @@ class Snapshot(NamedTuple):
         return sum(a.nbytes for group in (self.agents, self.arrays, self.rows) for a in group.values())
 
 
-class Checkpoint(NamedTuple):
-    """A checkpoint whose files are all what its manifest says."""
-
-    path: Path
-    manifest: Manifest
-
-    @property
-    def agents(self) -> Path:
-        return self.path / AGENTS
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays beside the agents."""
-        return read_arrays(self.path / STATE)
-
-    def facts(self) -> dict[str, Any]:
-        """Everything that is no array."""
-        facts: dict[str, Any] = json.loads((self.path / FACTS).read_text())
-        return facts
-
-    def segment(self, segment: Segment) -> dict[str, np.ndarray]:
-        """The rows of a segment of replay, `{ring}/{array}`."""
-        return read_arrays(self.path.parent / "replay" / segment.file)
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file."""
-    try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise DamagedError(f"{path.name} cannot be read: {error}") from None
-
-
 class Checkpoints:
     """The checkpoints of one run."""
 
-    def __init__(self, folder: Path, keep: int = 2) -> None:
-        self.folder, self.keep = folder, keep
-        self.replay = folder / "replay"
+    def __init__(self, folder: Folder | Path, keep: int = 2) -> None:
+        self.folder = Folder(folder.parent).sub(folder.name) if isinstance(folder, Path) else folder
+        self.keep = keep
+        self.replay = self.folder.sub("replay")
         self.segments: list[Segment] = []
         """Those that the newest checkpoint needs."""
 
     def steps(self) -> list[int]:
         """The timesteps of the checkpoints that are there, the newest last."""
-        names = (path.name for path in self.folder.glob("step-*") if path.is_dir())
-        return sorted(int(name[5:]) for name in names if re.fullmatch(r"step-\d+", name))
+        found = (STEP.fullmatch(name) for name in self.folder.folders())
+        return sorted(int(match[1]) for match in found if match and match[0] == self.name(int(match[1])))
+
+    @staticmethod
+    def name(timesteps: int) -> str:
+        return f"step-{timesteps:09d}"
 
     def path(self, timesteps: int) -> Path:
-        return self.folder / f"step-{timesteps:09d}"
+        return self.folder.path / self.name(timesteps)
 
-    def read(self, timesteps: int) -> Checkpoint:
-        """A checkpoint by its timestep; a damaged one is refused."""
-        path = self.path(timesteps)
+    def read(self, timesteps: int, with_replay: bool = True) -> Checkpoint:
+        """A checkpoint by its timestep; a damaged one is refused. Its replay can be left unlooked at."""
+        folder = self.folder.sub(self.name(timesteps))
+        with damage():
+            manifest = self._manifest(timesteps)
+            if manifest.timesteps != timesteps:
+                raise DamagedError("its manifest is of another checkpoint")
+            for name, wanted in manifest.files.items():
+                check(folder, name, wanted, LARGEST[name])
+            found = Checkpoint(folder, self.replay, manifest)
+            if manifest.segments and with_replay:
+                largest, whole = found.largest_replay(), sum(s.sum.size for s in manifest.segments)
+                if whole > largest + 2**16 * len(manifest.segments):
+                    raise DamagedError(f"its replay has {whole:,} bytes: too many for its settings")
+                for segment in manifest.segments:
+                    check(self.replay, segment.file, segment.sum, largest)
+        return found
+
+    def _manifest(self, timesteps: int) -> Manifest:
         try:
-            if (path / MANIFEST).stat().st_size > LARGEST_MANIFEST:
-                raise DamagedError("its manifest is too large to be one")
-            manifest = Manifest.decode((path / MANIFEST).read_bytes())
-        except OSError:
+            content = self.folder.sub(self.name(timesteps)).read(MANIFEST, LARGEST[MANIFEST])
+        except FileNotFoundError:
             raise DamagedError("it has no manifest") from None
-        if manifest.timesteps != timesteps or set(manifest.files) != {AGENTS, STATE, FACTS}:
-            raise DamagedError("its manifest is of another checkpoint")
-        for name, wanted in manifest.files.items():
-            check(path / name, wanted)
-        for segment in manifest.segments:
-            check(self.replay / segment.file, segment.sum)
-        return Checkpoint(path, manifest)
+        return Manifest.decode(content)
 
     def newest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, with a message for each that is not; None where there is none at all."""
-        damaged: list[str] = []
-        for timesteps in reversed(self.steps()):
-            try:
-                found = self.read(timesteps)
-            except DamagedError as error:
-                damaged.append(f"step {timesteps:,}: {error}")
-                log.warning("The checkpoint at %s; the one before it is used.", damaged[-1])
-                continue
-            return found
-        if damaged:
-            raise DamagedError(f"{self.folder} has no checkpoint that is whole: {'; '.join(damaged)}.")
-        return None
+        return self.read_newest(lambda found: found)
+
+    def read_newest(self, use: Callable[[Checkpoint], T], with_replay: bool = True, aloud: bool = True) -> T | None:
+        """What `use` makes of the newest checkpoint that is whole; None where there is none at all.
+
+        One that is damaged, in whatever way, is passed over with a message. One that a running training prunes while it
+        is read is no damage: then this looks again.
+        """
+        for _ in range(TRIES):
+            damaged: list[str] = []
+            for timesteps in reversed(self.steps()):
+                before = self._identity(timesteps)
+                try:
+                    return use(self.read(timesteps, with_replay))
+                except DamagedError as error:
+                    if before is None or self._identity(timesteps) != before:
+                        break
+                    damaged.append(f"step {timesteps:,}: {error}")
+                    if aloud:
+                        log.warning("The checkpoint at %s; the one before it is used.", damaged[-1])
+            else:
+                if damaged:
+                    raise DamagedError(f"{self.folder.path} has no checkpoint that is whole: {'; '.join(damaged)}.")
+                return None
+        raise DamagedError(f"{self.folder.path} changes faster than it can be read: try again.")
+
+    def _identity(self, timesteps: int) -> object:
+        """What is another if a checkpoint is removed or written anew."""
+        found = self.folder.status(self.name(timesteps))
+        return None if found is None else (found.st_ino, found.st_mtime_ns)
 
     def go_on_from(self, found: Checkpoint) -> None:
         """Continue after a checkpoint; what is newer was damaged, or is being made again."""
@@ -138,39 +142,47 @@ class Checkpoints:
             if timesteps > found.manifest.timesteps:
                 self._remove(timesteps)
 
+    def sweep(self) -> None:
+        """Remove what a kill left behind half written or half removed."""
+        for name in self.folder.folders():
+            if GONE.fullmatch(name) or (PART.fullmatch(name) and STEP.fullmatch(name[1:-5])):
+                self._remove_files(name)
+        for name in self.replay.names():
+            if PART.fullmatch(name) and SEGMENT.fullmatch(name[1:-5]):
+                self.replay.remove(name)
+
     def write(self, snapshot: Snapshot) -> None:
         """Write a checkpoint; then remove what no kept one needs."""
-        part = self.folder / f".step-{snapshot.timesteps:09d}.part"
-        segment_part: Path | None = None
+        part = self.folder.sub(f".{self.name(snapshot.timesteps)}.part")
         try:
             segments = [
                 s for s in self.segments if any(s.spans[r].stop > oldest for r, oldest in snapshot.oldest.items())
             ]
             if any(span.stop > span.start for span in snapshot.spans.values()):
-                file = f"segment-{self._next_number():06d}.safetensors"
-                self.replay.mkdir(parents=True, exist_ok=True)
-                segment_part = self.replay / f".{file}.part"
-                total = write_arrays(segment_part, snapshot.rows)
-                segment_part.replace(self.replay / file)
-                sync(self.replay)
+                file = f"segment-{self.segments[-1].number + 1 if self.segments else 0:06d}.safetensors"
+                self.replay.make()
+                self.replay.remove(f".{file}.part")
+                total = write_summed(self.replay, f".{file}.part", snapshot.rows)
+                self.replay.rename(f".{file}.part", file)
+                self.replay.sync()
                 segments = [*segments, Segment(file, total, dict(snapshot.spans))]
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
+            self._remove_files(part.path.name)
+            part.make(new=True)
             files = {
-                AGENTS: write_arrays(part / AGENTS, snapshot.agents, snapshot.about),
-                STATE: write_arrays(part / STATE, snapshot.arrays),
+                AGENTS: write_summed(part, AGENTS, snapshot.agents, snapshot.about),
+                STATE: write_summed(part, STATE, snapshot.arrays),
             }
-            write_atomically(part / FACTS, json.dumps(snapshot.facts).encode())
-            files[FACTS] = sum_of(part / FACTS)
-            write_atomically(part / MANIFEST, Manifest(snapshot.timesteps, files, segments).encode())
-            if self.path(snapshot.timesteps).exists():
+            part.write(FACTS, json.dumps(snapshot.facts).encode())
+            with part.open(FACTS, LARGEST[FACTS]) as facts:
+                files[FACTS] = sum_of(facts)
+            part.write(MANIFEST, Manifest(snapshot.timesteps, files, segments).encode())
+            if snapshot.timesteps in self.steps():
                 self._remove(snapshot.timesteps)
-            part.replace(self.path(snapshot.timesteps))
-            sync(self.folder)
+            self.folder.rename(part.path.name, self.name(snapshot.timesteps))
+            self.folder.sync()
         except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            if segment_part is not None:
-                segment_part.unlink(missing_ok=True)
+            with suppress(OSError, DamagedError):
+                self.sweep()
             raise
         self.segments = segments
         for timesteps in self.steps():
@@ -185,29 +197,33 @@ class Checkpoints:
             self._remove(timesteps)
         needed = {segment.file for segment in self.segments}
         for timesteps in self.steps():
-            try:
-                manifest = Manifest.decode((self.path(timesteps) / MANIFEST).read_bytes())
-            except (OSError, DamagedError):
-                continue
-            needed |= {segment.file for segment in manifest.segments}
-        for path in self.replay.glob("*"):
-            if path.name not in needed:
-                path.unlink(missing_ok=True)
-
-    def _next_number(self) -> int:
-        """The number of the next segment; numbers are not reused while a checkpoint needs them."""
-        return int(self.segments[-1].file[8:14]) + 1 if self.segments else 0
+            with suppress(OSError, DamagedError):
+                needed |= {segment.file for segment in self._manifest(timesteps).segments}
+        for name in self.replay.names():
+            if SEGMENT.fullmatch(name) and name not in needed:
+                self.replay.remove(name)
 
     def _remove(self, timesteps: int) -> None:
         """Take a checkpoint away; it is never seen in part."""
-        gone = self.folder / f".gone-{timesteps:09d}"
-        shutil.rmtree(gone, ignore_errors=True)
-        self.path(timesteps).replace(gone)
-        shutil.rmtree(gone, ignore_errors=True)
+        gone = f".gone-{timesteps:09d}"
+        if not self._remove_files(gone):
+            gone = next(name for n in itertools.count(1) if self.folder.status(name := f"{gone}-{n}") is None)
+        self.folder.rename(self.name(timesteps), gone)
+        self._remove_files(gone)
+
+    def _remove_files(self, name: str) -> bool:
+        """Remove the folder of a checkpoint that nobody looks at; it stays if it holds anything that is not ours."""
+        gone = self.folder.remove_folder(name, lambda file: file in LARGEST or PART.fullmatch(file))
+        if not gone:
+            log.warning("%s holds files that are not ours: it is left there.", self.folder.path / name)
+        return gone
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None) -> Sum:
-    """Write arrays to a file that nobody looks at yet, and force it to the disk."""
-    save_file({k: np.asarray(v, order="C") for k, v in arrays.items()}, path, as_metadata(about))
-    sync(path)
-    return sum_of(path)
+def write_summed(
+    folder: Folder, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any] | None = None
+) -> Sum:
+    """Write arrays to a new file that nobody looks at yet, force it to the disk, and sum it up."""
+    with folder.create(name) as file:
+        write_arrays(file, arrays, about)
+        os.fsync(file.fileno())
+        return sum_of(file)

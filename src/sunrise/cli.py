@@ -63,28 +63,23 @@ def train(arguments: Sequence[str]) -> None:
 def resume(arguments: Sequence[str]) -> None:
     """Go on with a run that was stopped: `sunrise resume RUN`."""
     from sunrise.agents import resume_run
+    from sunrise.agents.files import read_run
     from sunrise.console import counted, members, say
     from sunrise.record import RunFolder
     from sunrise.settings import Length
 
     options = tyro.cli(Resume, args=arguments, prog="sunrise resume")
-    folder = RunFolder(options.run)
-    config, status = folder.config(), folder.read_status()
-    repeat = int(config.get("action_repeat", 1))
+    config, status = read_run(options.run), RunFolder(options.run).read_status()
+    repeat = config.get("action_repeat", 1)
     asked = Length(options.total_timesteps, options.total_env_steps).in_timesteps(repeat)
     total = asked or config["settings"]["total_timesteps"]
-    done = int(status.get("timesteps", 0)) if status.get("status") == "finished" else -1
+    done = status["timesteps"] if status.get("status") == "finished" else -1
     if done >= total or (done >= 0 and asked is None):
         say(f"{options.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    model = resume_run(options.run, options.trust_env, options.max_env_restarts, options.env_timeout)
+    model = resume_run(options.run, options.trust_env, config, options.max_env_restarts, options.env_timeout)
     if total < model.num_timesteps:
         raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")
-    run = model.config.run
-    now = {"total_timesteps": total, "max_env_restarts": run.max_env_restarts, "env_timeout": run.env_timeout}
-    if any(config["settings"].get(name) != value for name, value in now.items()):
-        config["settings"] |= now
-        folder.write_config(config)
     size = members(config["settings"]["ensemble_size"])
     say(f"{config['algo']} with {size} goes on at timestep {model.num_timesteps:,}: {options.run}")
     _learn(model, total - model.num_timesteps, str(options.run))
@@ -240,6 +235,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         COMMANDS[name](arguments[1:])
     except SunriseError as error:
         print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except OSError as error:
+        where = f": {error.filename}" if isinstance(error.filename, str | Path) else ""
+        print(f"error: {error.strerror or error}{where}.", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

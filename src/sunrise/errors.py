@@ -12,6 +12,10 @@ class SunriseError(Exception):
     """Something the user can put right; the command line shows its text and no traceback."""
 
 
+class DamagedError(SunriseError):
+    """A file or a folder that is not what it must be."""
+
+
 class NonFiniteError(SunriseError):
     """A value that is not finite reached the run."""
 

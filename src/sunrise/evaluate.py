@@ -162,7 +162,7 @@ class Evaluator:
             return evaluate_episodes(policy, self.envs[:wanted], count, seed, self.run.eval_max_steps)
         except SunriseError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             with contextlib.suppress(Exception):  # it may be broken: the next evaluation is in new ones
                 self.close()
             self.envs = []

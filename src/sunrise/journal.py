@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from sunrise.envs.answers import Failure
 from sunrise.envs.vector import FAILED, OurEnvs
-from sunrise.manifest import DamagedError
+from sunrise.errors import DamagedError
 from sunrise.types import Observation
 
 

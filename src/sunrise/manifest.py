@@ -2,20 +2,17 @@
 
 import hashlib
 import json
-import os
 import re
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from sunrise.errors import SunriseError
+from sunrise.documents import decode_mapping
+from sunrise.errors import DamagedError
+from sunrise.folder import Folder
 
 FORMAT = "sunrise-checkpoint-1"
-NAME = re.compile(r"[0-9a-z][0-9a-z.-]*")
-"""A file's name in a manifest: never a path."""
-
-
-class DamagedError(SunriseError):
-    """A checkpoint that is not what its manifest says."""
+AGENTS, STATE, FACTS, MANIFEST = "agents.safetensors", "state.safetensors", "state.json", "manifest.json"
+CHUNK = 2**18
+SEGMENT = re.compile(r"segment-(\d{6,12})\.safetensors")
 
 
 class Span(NamedTuple):
@@ -39,6 +36,13 @@ class Segment(NamedTuple):
     sum: Sum
     spans: dict[str, Span]
 
+    @property
+    def number(self) -> int:
+        """Where it is in the order of all that were ever written."""
+        found = SEGMENT.fullmatch(self.file)
+        assert found is not None
+        return int(found[1])
+
 
 class Manifest(NamedTuple):
     """What belongs to a checkpoint."""
@@ -55,49 +59,56 @@ class Manifest(NamedTuple):
     def decode(content: bytes) -> "Manifest":
         """A manifest from its bytes; one that is not exactly what was written is refused."""
         try:
-            outer = json.loads(content)
+            outer = decode_mapping(content)
             if hashlib.sha256(outer["body"].encode()).hexdigest() != outer["sha256"]:
                 raise DamagedError("its manifest is damaged")
-            body = json.loads(outer["body"])
+            body = decode_mapping(outer["body"])
             if body["format"] != FORMAT:
                 raise DamagedError(f"its format is {body['format']!r}, not {FORMAT!r}")
-            files = {name: Sum(*map_sum(entry)) for name, entry in body["files"].items()}
+            files = {name: read_sum(entry) for name, entry in body["files"].items()}
             segments = [
-                Segment(file, Sum(*map_sum(entry)), {ring: Span(*map(int, span)) for ring, span in spans.items()})
+                Segment(file, read_sum(entry), {ring: Span(*map(count, span)) for ring, span in spans.items()})
                 for file, entry, spans in body["segments"]
             ]
-            timesteps = int(body["timesteps"])
-        except DamagedError:
-            raise
+            timesteps = count(body["timesteps"])
+            names = [*files, *(segment.file for segment in segments)]
+            strange = [n for n in names if n not in (AGENTS, STATE, FACTS) and not SEGMENT.fullmatch(n)]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DamagedError("its manifest is damaged") from None
-        for name in (*files, *(segment.file for segment in segments)):
-            if not NAME.fullmatch(name):
-                raise DamagedError(f"its manifest names {name!r}, which is no file of a checkpoint")
+        if strange:
+            raise DamagedError(f"its manifest names {strange[0]!r}, which is no file of a checkpoint")
+        if files.keys() != {AGENTS, STATE, FACTS} or len(set(names)) != len(names):
+            raise DamagedError("its manifest does not name the files of a checkpoint")
         return Manifest(timesteps, files, segments)
 
 
-def map_sum(entry: Any) -> tuple[int, str]:
+def read_sum(entry: Any) -> Sum:
     """A size and a checksum, of the right kinds."""
     size, digest = entry
-    return int(size), str(digest)
+    return Sum(count(size), str(digest))
 
 
-def sum_of(path: Path) -> Sum:
-    """Size and checksum of a file."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Sum(os.fstat(file.fileno()).st_size, digest)
+def count(number: Any) -> int:
+    """A whole number that is not negative."""
+    if type(number) is not int or not 0 <= number < 2**63:
+        raise ValueError(f"{number!r} is no count")
+    return number
 
 
-def check(path: Path, wanted: Sum) -> None:
+def sum_of(file: BinaryIO) -> Sum:
+    """Size and checksum of an open file."""
+    file.seek(0)
+    total = hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        total.update(chunk)
+    return Sum(file.tell(), total.hexdigest())
+
+
+def check(folder: Folder, name: str, wanted: Sum, largest: int) -> None:
     """Refuse a file that is not what it must be; its size is looked at before anything is read."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            raise DamagedError(f"{path.name} is missing")
-        if path.stat().st_size != wanted.size:
-            raise DamagedError(f"{path.name} has {path.stat().st_size:,} bytes instead of {wanted.size:,}")
-        if sum_of(path) != wanted:
-            raise DamagedError(f"{path.name} does not have its checksum")
-    except OSError as error:
-        raise DamagedError(f"{path.name} cannot be read: {error.strerror}") from None
+    with folder.open(name, largest) as file:
+        size = file.seek(0, 2)
+        if size != wanted.size:
+            raise DamagedError(f"{name} has {size:,} bytes instead of {wanted.size:,}")
+        if sum_of(file) != wanted:
+            raise DamagedError(f"{name} does not have its checksum")

@@ -1,34 +1,32 @@
 """A run's folder: results are data, one row an event, flushed as they happen."""
 
 import contextlib
-import csv
 import fcntl
-import json
-import logging
+import functools
 import math
 import os
 import platform
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal, TypeVar
 
 import jax
-from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 import sunrise
-from sunrise.errors import SunriseError
+from sunrise import documents
+from sunrise.errors import DamagedError, SunriseError
 from sunrise.evaluate import Evaluation
-from sunrise.tensors import sync, write_atomically
+from sunrise.events import Scalars
+from sunrise.folder import Folder
+from sunrise.logs import EVAL_FIELDS, Logs
 
+T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
-EVAL_FIELDS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
-LOGS = ("metrics.jsonl", "eval.csv")
-log = logging.getLogger("sunrise")
+CONFIG, STATUS, LOCK = "config.json", "status.json", ".lock"
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
 EXTRAS = ("dm-control", "mujoco-warp", "warp-lang", "ale-py")
 """What computes where an extra is installed."""
@@ -51,7 +49,8 @@ def machine() -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
+@functools.cache
+def versions() -> Mapping[str, str]:
     """The versions of what computes."""
     found = {"sunrise-rl": sunrise.__version__} | {name: metadata.version(name) for name in PACKAGES}
     for name in EXTRAS:
@@ -60,39 +59,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def to_json(content: Any) -> str:
-    """JSON that a person can read; a number that is not finite becomes null."""
-    return json.dumps(_finite(content), indent=2) + "\n"
+def beginning(action_repeat: int, command: list[str]) -> dict[str, Any]:
+    """What there is to know about how a run begins, besides its settings."""
+    return {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(), "command": command}
 
 
-def _finite(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {key: _finite(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
-
-
-class Scalars:
-    """TensorBoard events: one scalar of one name at one step. What is later than `purge_step` was written in vain."""
-
-    def __init__(self, folder: Path, purge_step: int | None = None) -> None:
-        self.writer = EventFileWriter(str(folder))
-        if purge_step is not None:
-            start = SessionLog(status=SessionLog.START)
-            self.writer.add_event(Event(wall_time=time.time(), step=purge_step, session_log=start))
-
-    def add(self, row: Mapping[str, Any], step: int) -> None:
-        values = [
-            Summary.Value(tag=name if "/" in name else f"run/{name}", simple_value=float(value))
-            for name, value in row.items()
-            if isinstance(value, int | float)
-        ]
-        self.writer.add_event(Event(wall_time=time.time(), step=step, summary=Summary(value=values)))
-        self.writer.flush()
-
-    def close(self) -> None:
-        self.writer.close()
+CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
+"""Settings that a command may change while a run goes on."""
 
 
 class RunFolder:
@@ -100,115 +73,129 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files = Folder(path)
+        self.checkpoints = self.files.sub("checkpoints")
+        self.logs = Logs(self.files)
+        self.begun: dict[str, Any] = {}
+        """How the run began: `beginning`."""
+        self._config: dict[str, Any] = {}
         self._scalars: Scalars | None = None
         self._purge_step: int | None = None
-        self._lock: IO[str] | None = None
+        self._lock = contextlib.ExitStack()
+        self._locked = False
 
     @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
+    def holds_a_run(self) -> bool:
+        """Whether there is a run, of whatever state."""
+        steps = (name for name in self.checkpoints.folders() if name.startswith("step-"))
+        return self.files.status(CONFIG) is not None or next(steps, None) is not None
 
     def create(self, algo: str, policy: str, settings: Mapping[str, Any], action_repeat: int = 1) -> None:
         """Make the folder; one that already holds a run is refused."""
-        if (self.path / "config.json").exists():
-            raise SunriseError(
-                f"{self.path} already holds a run: `sunrise resume {self.path}` goes on with it; "
-                "choose another --run-dir, or remove it."
-            )
         try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            if self.holds_a_run:
+                raise SunriseError(
+                    f"{self.path} already holds a run: `sunrise resume {self.path}` goes on with it; "
+                    "choose another --run-dir, or remove it."
+                )
+            self.files.make()
+            self.checkpoints.make()
+            self.lock()
+            self.begun = beginning(action_repeat, sys.argv)
+            self.write_config({"algo": algo, "policy": policy, "settings": dict(settings), **self.begun})
         except OSError as error:
+            self.close()
             raise SunriseError(f"the run's folder {self.path} cannot be made: {error.strerror}.") from None
-        self.lock()
-        self.write_config(
-            {
-                "algo": algo,
-                "policy": policy,
-                "settings": dict(settings),
-                "action_repeat": action_repeat,
-                "versions": versions(),
-                "machine": machine(),
-                "command": sys.argv,
-            }
-        )
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        write_atomically(self.path / "config.json", to_json(config).encode())
+        self.files.write(CONFIG, documents.sealed(config))
+        self._config = dict(config)
+
+    def go_on_with(self, config: Mapping[str, Any], action_repeat: int) -> None:
+        """Take up how a run was begun; a config.json that is missing or damaged is made again."""
+        now = beginning(action_repeat, [])
+        whole = {**config, **{name: value for name, value in now.items() if name not in config}}
+        self.begun = {name: whole[name] for name in now}
+        self._config = whole
+        with contextlib.suppress(DamagedError):
+            if self.config() == (whole, "whole"):
+                return
+        self.write_config(whole)
+
+    def change(self, settings: Mapping[str, Any]) -> None:
+        """Take over what of the settings may change while a run goes on."""
+        if not self._config:
+            return
+        now = {**self._config["settings"], **{name: settings[name] for name in CHANGEABLE}}
+        if now != self._config["settings"]:
+            self.write_config({**self._config, "settings": now})
 
     def lock(self) -> None:
         """Keep every other process out; the lock goes with the process that holds it."""
-        if self._lock is not None:
+        if self._locked:
             return
-        file = (self.path / ".lock").open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
-            raise SunriseError(f"{self.path} is in use by {owner}: wait for it, or stop it.") from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()}\n")
-        file.flush()
-        self._lock = file
+        with contextlib.ExitStack() as stack:
+            self.files.hold()
+            stack.callback(self.files.release)
+            descriptor = stack.enter_context(self.files.change(LOCK))
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                owner = re.fullmatch(rb"process \d{1,10}\n", os.pread(descriptor, 100, 0))
+                who = owner.group().decode().strip() if owner else "another process"
+                raise SunriseError(f"{self.path} is in use by {who}: wait for it, or stop it.") from None
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
+            for name in (CONFIG, STATUS):
+                self.files.remove(f".{name}.part")  # a kill left it
+            self._lock, self._locked = stack.pop_all(), True
 
-    def log_sizes(self) -> dict[str, int]:
-        """How long the logs are now: what a checkpoint vouches for."""
-        paths = {name: self.path / name for name in LOGS}
-        return {name: path.stat().st_size if path.exists() else 0 for name, path in paths.items()}
-
-    def sync_logs(self) -> None:
-        """Force the logs to the disk."""
-        for name in LOGS:
-            if (self.path / name).exists():
-                sync(self.path / name)
-
-    def cut_logs(self, sizes: Mapping[str, int], timesteps: int) -> None:
+    def cut_logs(self, vouched: Mapping[str, Any], timesteps: int) -> None:
         """Forget what was logged after a checkpoint: it will be logged again."""
-        for name in LOGS:
-            path, size = self.path / name, int(sizes.get(name, 0))
-            length = path.stat().st_size if path.exists() else 0
-            if length < size:
-                log.warning("%s is shorter than it was at the checkpoint: rows are missing from it.", path)
-            elif size == 0:
-                path.unlink(missing_ok=True)
-            else:
-                os.truncate(path, size)
+        status = self.read_status()
+        if "logs" in status:  # they are about to be others
+            self.status("stopped", max(timesteps, 0), max(timesteps, 0) * self.action_repeat)
+        self.logs.cut(vouched)
         self._purge_step = timesteps + 1
 
-    def config(self) -> dict[str, Any]:
-        """The run's config.json."""
+    @property
+    def action_repeat(self) -> int:
+        """Simulator steps in one timestep of this run."""
+        return int(self.begun.get("action_repeat", 1))
+
+    def config(self) -> tuple[dict[str, Any], documents.Seal]:
+        """What config.json says, and whether that is what was written there."""
         try:
-            config = json.loads((self.path / "config.json").read_text())
-        except (OSError, ValueError):
-            raise SunriseError(f"{self.path} is not a run: it has no readable config.json.") from None
-        if not isinstance(config, dict) or not {"algo", "policy", "settings"} <= config.keys():
-            raise SunriseError(f"{self.path} is not a run: its config.json is not one of ours.")
-        return config
+            config = documents.decode_mapping(self.files.read(CONFIG, documents.SMALL))
+        except FileNotFoundError:
+            raise DamagedError(f"{self.path} is not a run: it has no config.json.") from None
+        except (OSError, ValueError, DamagedError) as error:
+            raise DamagedError(f"{self.path} is not a run: its config.json cannot be read: {error}.") from None
+        kinds: dict[str, type] = {"algo": str, "policy": str, "settings": dict}
+        config, seal = documents.unsealed(config)
+        kinds |= {} if seal == "none" else {"versions": dict, "machine": dict, "action_repeat": int}
+        if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
+            raise DamagedError(f"{self.path} is not a run: its config.json is not one of ours.")
+        return config, seal
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Append a row to metrics.jsonl and to TensorBoard."""
-        with (self.path / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(_finite(row)) + "\n")
+        self.files.require_in_place()
+        self.logs.append_metrics(row)
         self.scalars(row, int(row["timesteps"]))
 
     def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
         """Append a row to eval.csv and to TensorBoard."""
-        path = self.path / "eval.csv"
-        new = not path.exists()
+        self.files.require_in_place()
         returns = result.returns or [math.nan]
         row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if new:
-                writer.writerow(EVAL_FIELDS)
-            writer.writerow(row)
+        self.logs.append_evaluation(row)
         scalars = {f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}
         self.scalars({**scalars, "eval/env_steps": env_steps}, timesteps)
 
     def scalars(self, row: Mapping[str, Any], step: int) -> None:
         if self._scalars is None:
-            self._scalars = Scalars(self.path, self._purge_step)
+            self._scalars = Scalars(self.files, self._purge_step)
         self._scalars.add(row, step)
 
     def status(self, status: Status, timesteps: int, env_steps: int, **more: Any) -> None:
@@ -219,29 +206,40 @@ class RunFolder:
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             **more,
         }
-        write_atomically(self.path / "status.json", to_json(content).encode())
+        self.files.write(STATUS, documents.sealed(content))
 
     def read_status(self) -> dict[str, Any]:
-        """The run's status.json; empty where it was killed before it had one."""
+        """The run's status.json; empty where it was killed before it had one, or where it is damaged."""
         try:
-            status = json.loads((self.path / "status.json").read_text())
-        except (OSError, ValueError):
+            status, seal = documents.unsealed(documents.decode_mapping(self.files.read(STATUS, documents.SMALL)))
+        except (OSError, ValueError, DamagedError):
             return {}
-        return status if isinstance(status, dict) else {}
+        kinds = {"status": str, "timesteps": int}
+        right = all(type(status.get(name)) is kind for name, kind in kinds.items())
+        return status if right and seal != "broken" else {}
 
     def read_eval(self) -> list[dict[str, float]]:
         """The rows of eval.csv as numbers."""
-        path = self.path / "eval.csv"
-        if not path.exists():
-            return []
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
-        return [{name: int(text) if text.isdigit() else float(text) for name, text in row.items()} for row in rows]
+        return self._read(self.logs.read_eval)
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The rows of metrics.jsonl."""
-        path = self.path / "metrics.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return self._read(self.logs.read_metrics)
+
+    def _read(self, read: Callable[[Mapping[str, Any]], T]) -> T:
+        """Rows that the end of the run vouches for; where it goes on while they are read, once more."""
+        vouched = self._vouched()
+        try:
+            return read(vouched)
+        except DamagedError:
+            if (now := self._vouched()) == vouched:
+                raise
+            return read(now)
+
+    def _vouched(self) -> dict[str, Any]:
+        """What the end of a run says of its logs; nothing while it goes on."""
+        logs = self.read_status().get("logs", {})
+        return logs if isinstance(logs, dict) else {}
 
     def __del__(self) -> None:
         self.close()  # a model that is dropped does not keep others out
@@ -250,6 +248,5 @@ class RunFolder:
         if self._scalars is not None:
             self._scalars.close()
             self._scalars = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._lock.close()
+        self._locked = False

@@ -11,11 +11,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from sunrise.checkpoint import Checkpoint, Snapshot
+from sunrise.checkpoint import Snapshot
+from sunrise.errors import DamagedError
 from sunrise.evaluate import Evaluation
-from sunrise.manifest import DamagedError, Span
+from sunrise.facts import check_facts, readable
+from sunrise.manifest import Span
 from sunrise.replay.rings import Ring
-from sunrise.tensors import load_tree, named_leaves
+from sunrise.saved import Checkpoint
+from sunrise.tensors import named_leaves
 from sunrise.train import Trainer
 from sunrise.types import Episode, Replay
 
@@ -98,31 +101,33 @@ def take(trainer: Trainer, about: Mapping[str, Any], since: Mapping[str, Span], 
 
 
 def put(trainer: Trainer, found: Checkpoint, facts: Mapping[str, Any]) -> None:
-    """Make a new trainer what it was at a checkpoint.
+    """Make a new trainer what it was at a checkpoint; DamagedError where it makes no sense.
 
     An environment that cannot be brought back to where it was begins a new episode, and that is said.
     """
-    arrays = found.arrays()
-    device = next(iter(trainer.ensemble.step.devices()))
-    trainer.ensemble = jax.device_put(load_tree(found.agents, trainer.ensemble), device)
-    back = fitted(trees(trainer), arrays)
-    trainer.tally = jax.device_put(jax.tree.map(jax.numpy.array, back["tally"]), device)
-    for name, array in in_place(trainer).items():
-        array[...] = wanted(arrays, name, array)
-    for name, rng in generators(trainer).items():
-        rng.bit_generator.state = facts["generators"][name]
-    for name in LOOP:
-        setattr(trainer, name, facts["loop"][name])
-    trainer.finished = [Episode(*episode) for episode in facts["finished"]]
-    if facts["last_evaluation"] is not None:
-        trainer.last_evaluation = Evaluation(**facts["last_evaluation"])
-    put_replay(trainer.replay, found)
-    trainer.start_clock()
-    collector = trainer.collector
-    collector.timesteps = trainer.timesteps
-    collector.restarts.total, collector.restarts.recent = facts["restarts"], list(facts.get("failures", []))
-    for e, journal in enumerate(collector.journal):
-        journal.put(arrays[f"journal.{e}"], arrays[f"legs.{e}"])
+    check_facts(facts, LOOP, found.manifest.timesteps)
+    with readable():
+        arrays = found.arrays()
+        device = next(iter(trainer.tally.updates.devices()))
+        trainer.ensemble = jax.device_put(found.load_agents(trainer.ensemble), device)
+        back = fitted(trees(trainer), arrays)
+        trainer.tally = jax.device_put(jax.tree.map(jax.numpy.array, back["tally"]), device)
+        for name, array in in_place(trainer).items():
+            array[...] = wanted(arrays, name, array)
+        for name, rng in generators(trainer).items():
+            rng.bit_generator.state = facts["generators"][name]
+        for name in LOOP:
+            setattr(trainer, name, facts["loop"][name])
+        trainer.finished = [Episode(*episode) for episode in facts["finished"]]
+        last = facts["last_evaluation"]
+        trainer.last_evaluation = None if last is None else Evaluation(**last)
+        put_replay(trainer.replay, found)
+        trainer.start_clock()
+        collector = trainer.collector
+        collector.timesteps = trainer.timesteps
+        collector.restarts.total, collector.restarts.recent = facts["restarts"], list(facts["failures"])
+        for e, journal in enumerate(collector.journal):
+            journal.put(arrays[f"journal.{e}"], arrays[f"legs.{e}"])
     for e, why in collector.take_up(back["obs"]).items():
         log.warning(
             "Environment %d did not come back to where it was: %s. "

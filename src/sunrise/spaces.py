@@ -7,12 +7,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from sunrise.errors import SunriseError
+from sunrise.errors import DamagedError, SunriseError
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Observation
 
-LARGEST = 2**27
-"""Numbers in an observation; a file that says more is not believed."""
+LARGEST = 2**22
+"""Numbers in an observation of a file; one that says more is not believed, unless the file itself is as large."""
 
 
 def describe(space: gym.Space[Any]) -> dict[str, Any]:
@@ -35,25 +35,41 @@ def describe(space: gym.Space[Any]) -> dict[str, Any]:
     }
 
 
-def restore(text: dict[str, Any]) -> gym.Space[Any]:
-    """The space that `describe` described."""
+def restore(text: dict[str, Any], largest: int = LARGEST) -> gym.Space[Any]:
+    """The space that `describe` described; one of more than `largest` numbers is refused before it takes memory."""
     try:
-        if text["kind"] == "dict":
-            return gym.spaces.Dict({name: restore(part) for name, part in text["spaces"].items()})
-        if text["kind"] == "discrete":
-            return gym.spaces.Discrete(text["n"], start=text["start"])
-        dtype = np.dtype(text["dtype"])
-        if dtype.kind not in "fiub" or math.prod(text["shape"]) > LARGEST:
-            raise ValueError(f"a Box of {dtype} {text['shape']}")
-        low, high = (
-            np.broadcast_to(np.array([float(v) for v in text[side]]), (int(np.prod(text["shape"])),))
-            .reshape(text["shape"])
-            .astype(dtype)
-            for side in ("low", "high")
-        )
-        return gym.spaces.Box(low, high, dtype=dtype.type)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SunriseError(f"this is no description of a space: {error}") from None
+        if count_numbers(text) > largest:
+            raise ValueError(f"it has {count_numbers(text):,} numbers")
+        return _restore(text)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError, RecursionError) as error:
+        raise DamagedError(f"this is no description of a space: {error}") from None
+
+
+def _restore(text: dict[str, Any]) -> gym.Space[Any]:
+    if text["kind"] == "dict":
+        return gym.spaces.Dict({name: _restore(part) for name, part in text["spaces"].items()})
+    if text["kind"] == "discrete":
+        return gym.spaces.Discrete(text["n"], start=text["start"])
+    dtype, shape = np.dtype(str(text["dtype"])), tuple(text["shape"])
+    if dtype.kind not in "fiub":
+        raise ValueError(f"a Box of {dtype}")
+    with np.errstate(invalid="ignore"):
+        bounds = [np.array([float(v) for v in text[side]]).astype(dtype) for side in ("low", "high")]
+    low, high = (np.broadcast_to(bound, math.prod(shape)).reshape(shape) for bound in bounds)
+    return gym.spaces.Box(low, high, dtype=dtype.type)
+
+
+def count_numbers(text: dict[str, Any]) -> int:
+    """How many numbers an element of a described space has."""
+    if text["kind"] == "dict":
+        return sum(count_numbers(part) for part in text["spaces"].values())
+    if text["kind"] == "discrete":
+        if not all(type(text[name]) is int and abs(text[name]) < 2**31 for name in ("n", "start")):
+            raise ValueError("a set of actions that cannot be counted")
+        return 1
+    if text["kind"] != "box" or not all(type(side) is int and side >= 0 for side in text["shape"]):
+        raise ValueError(f"its kind is {text['kind']!r}, its shape {text.get('shape')}")
+    return math.prod(text["shape"])
 
 
 def batched(observation: Observation, space: gym.Space[Any]) -> tuple[Observation, bool]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import types
 import typing
 from typing import Any, Literal, TypeVar
 
@@ -80,28 +81,45 @@ BOUNDS: dict[str, Bound] = {
 }
 
 
-def check_kinds(group: Any) -> None:
-    """Refuse a value of the wrong kind, or a choice that there is not."""
+def kinds_of(group: Any) -> dict[str, Any]:
+    """The kind of every setting of a group, and of the groups inside it, by its name."""
+    kinds: dict[str, Any] = {}
     for name, kind in typing.get_type_hints(type(group)).items():
         value = getattr(group, name)
-        if dataclasses.is_dataclass(value):
-            check_kinds(value)
-        if typing.get_origin(kind) is Literal:
-            choices = typing.get_args(kind)
-            if value not in choices:
-                known = ", ".join(map(str, choices))
-                raise SunriseError(
-                    f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}"
-                )
-        wanted = {int: int, float: int | float, str: str, bool: bool}.get(kind)
-        if wanted is not None and (not isinstance(value, wanted) or isinstance(value, bool) != (kind is bool)):
-            raise SunriseError(f"{name} is {value!r}, but must be of type {kind.__name__}.")
+        kinds |= kinds_of(value) if dataclasses.is_dataclass(value) else {name: kind}
+    return kinds
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind; a truth value is no number."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in parts)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(fits(entry, parts[0]) for entry in value)
+    if kind is float:
+        return type(value) in (int, float)
+    return kind not in (int, str, bool, types.NoneType) or type(value) is kind
+
+
+def check_kind(name: str, value: Any, kind: Any) -> None:
+    """Refuse a value of the wrong kind, or a choice that there is not."""
+    if fits(value, kind):
+        return
+    if typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        known = ", ".join(map(str, choices))
+        raise SunriseError(f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}")
+    raise SunriseError(f"{name} is {value!r}, but must be of type {getattr(kind, '__name__', kind)}.")
 
 
 def check(config: Config[L]) -> Config[L]:
     """`config` itself if every setting makes sense; otherwise an error that names the one that does not."""
-    check_kinds(config)
     settings = flatten_config(config)
+    for name, kind in kinds_of(config).items():
+        check_kind(name, settings[name], kind)
     for name, value in settings.items():
         low, high = BOUNDS.get(name, (-math.inf, math.inf))
         if isinstance(value, int | float) and not (math.isfinite(value) and low <= value <= high):

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import gymnasium as gym
 import numpy as np
@@ -14,8 +14,10 @@ from sunrise.config.tasks import RendererChoice
 from sunrise.envs.make import AnyEnv, make_env
 from sunrise.envs.renderers import PACKAGES, resolve
 from sunrise.errors import MissingExtraError, SunriseError
+from sunrise.folder import Folder
 from sunrise.randomness import episode_seed
 from sunrise.settings import env_options
+from sunrise.tensors import handle_of
 
 FPS = 30
 """Pictures a second where an environment does not say."""
@@ -34,16 +36,16 @@ def record_run(
     if episodes < 1:
         raise SunriseError(f"episodes is {episodes}, but must be at least 1.")
     model = load_run(run, renderer, trust_env)
-    out = out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
+    own, out = out is not None, out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
     seed = model.config.run.seed if seed is None else seed
     env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(f".{out.name}.part.mp4")
-    returns = []
-    try:
+    videos = Folder(out.parent) if own else Folder(run).sub("videos")
+    returns: list[float] = []
+
+    def film(file: BinaryIO) -> None:
         first = picture(env, seed=episode_seed(seed, "evaluation", 0, 0))
-        fps = env.metadata.get("render_fps") or FPS
-        with subprocess.Popen(encode(ffmpeg, part, first, fps), stdin=subprocess.PIPE) as process:
+        command = encode(ffmpeg, file, first, env.metadata.get("render_fps") or FPS)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[file.fileno()]) as process:
             assert process.stdin is not None
             for episode in range(episodes):
                 obs, _ = env.reset(seed=episode_seed(seed, "evaluation", 0, episode))
@@ -57,11 +59,13 @@ def record_run(
                 returns.append(total)
         if process.returncode:
             raise SunriseError(f"ffmpeg could not write {out} (exit {process.returncode}).")
-        part.replace(out)
+
+    try:
+        videos.make()
+        videos.write_by(out.name, film)
     except gym.error.DependencyNotInstalled:  # what draws is asked for when it first draws
         raise MissingExtraError(f"a film of {model.config.run.env_id}", "video") from None
     finally:
-        part.unlink(missing_ok=True)
         env.close()
     return out, float(np.mean(returns))
 
@@ -88,11 +92,11 @@ def find_ffmpeg() -> str:
     return str(get_ffmpeg_exe())
 
 
-def encode(ffmpeg: str, out: Path, first: np.ndarray, fps: int) -> list[str]:
+def encode(ffmpeg: str, out: BinaryIO, first: np.ndarray, fps: int) -> list[str]:
     """The command that makes a film of raw pictures on its standard input."""
     height, width, _ = first.shape
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-"]
-    wanted = ["-c:v", "libx264", "-pix_fmt", "yuv420p", str(out)]
+    wanted = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-f", "mp4", handle_of(out)]
     return [ffmpeg, "-loglevel", "error", "-y", *given, *wanted]
 
 

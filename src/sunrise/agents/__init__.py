@@ -1,30 +1,37 @@
 """The user-facing classes, one an algorithm."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sunrise.agents.agent import Agent
 from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
 from sunrise.agents.environments import trusted
+from sunrise.agents.files import read_run
 from sunrise.checkpoint import Checkpoints
 from sunrise.config.tasks import RendererChoice
 from sunrise.envs.renderers import resolve
 from sunrise.errors import SunriseError
+from sunrise.manifest import AGENTS as AGENTS_FILE
 from sunrise.record import RunFolder
+from sunrise.saved import Checkpoint
 
 log = logging.getLogger("sunrise")
 
 
 def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> Agent:
     """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
-    folder = RunFolder(path)
-    config = folder.config()
-    found = Checkpoints(folder.checkpoints).newest()
-    if found is None:
+    config = read_run(path)
+    settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
+
+    def load(found: Checkpoint) -> Agent:
+        with found.open_agents() as file:
+            return AGENTS[config["algo"]].load_open(file, found.path / AGENTS_FILE, **drawn)
+
+    model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
+    if model is None:
         raise SunriseError(f"{path} has no checkpoint yet.")
-    settings = config["settings"]
-    model = _agent(config).load(found.agents, **({"renderer": resolve(renderer)} if renderer else {}))
     if renderer and settings.get("pixels") and (now := model.config.env.renderer) != settings["renderer"]:
         log.warning("These agents were trained on pictures by %s and see pictures by %s.", settings["renderer"], now)
     model.set_env(trusted(settings["env_id"], trust_env))
@@ -32,17 +39,16 @@ def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool
 
 
 def resume_run(
-    path: Path, trust_env: bool = False, max_env_restarts: int | None = None, env_timeout: float | None = None
+    path: Path,
+    trust_env: bool = False,
+    config: Mapping[str, Any] | None = None,
+    max_env_restarts: int | None = None,
+    env_timeout: float | None = None,
 ) -> Agent:
-    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`."""
-    agent = _agent(RunFolder(path).config())
-    return agent.resume(path, trust_env=trust_env, max_env_restarts=max_env_restarts, env_timeout=env_timeout)
-
-
-def _agent(config: dict[str, Any]) -> type[Agent]:
-    if config["algo"] not in AGENTS:
-        raise SunriseError(f"this run is of an algorithm that is not known here: {config['algo']!r}.")
-    return AGENTS[config["algo"]]
+    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known."""
+    config = read_run(path) if config is None else config
+    others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
+    return AGENTS[config["algo"]].resume_as(path, config, trust_env=trust_env, others=others)
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import gymnasium as gym
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 
 from sunrise.agents import arguments
 from sunrise.agents.environments import Environments, Given, maker, trusted
-from sunrise.agents.files import FORMAT, read_model, read_run
+from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resume
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.agents.training import make_collector, make_evaluator, train
@@ -23,11 +23,12 @@ from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, 
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
+from sunrise.folder import Folder
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
 from sunrise.settings import NEVER, begun, env_options, flatten_config, of_kind, with_settings
-from sunrise.spaces import batched, check_same, describe, restore
-from sunrise.tensors import load_tree, save_tree, with_suffix
+from sunrise.spaces import LARGEST, batched, check_same, describe, restore
+from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
 from sunrise.train import Trainer
 from sunrise.types import Episode, Observation, State, rows
 from sunrise.validation import check
@@ -247,15 +248,37 @@ class Agent:
         schedule, which a file cannot hold. `trust_env` lets the run's own environment import the module it names.
         `max_env_restarts` and `env_timeout` may be others than before.
         """
-        policy, settings = read_run(Path(run_dir), cls.algo, learning_rate)
         others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-        settings |= {name: value for name, value in others.items() if value is not None}
+        return cls.resume_as(Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
+
+    @classmethod
+    def resume_as(
+        cls,
+        path: Path,
+        config: Mapping[str, Any],
+        env: Given | None = None,
+        learning_rate: Any = None,
+        trust_env: bool = False,
+        others: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The same of a run whose beginning is known; `others` are settings that may change, where they are given."""
+        if config["algo"] != cls.algo:
+            raise SunriseError(f"{path} is a run of {config['algo']}, not of {cls.algo}.")
+        settings = settings_to_resume(path, config, learning_rate)
+        settings |= {name: value for name, value in (others or {}).items() if value is not None}
         run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
         if env is None and not run["env_id"]:
-            raise SunriseError(f"{run_dir} was trained in an environment without an id: give `env`.")
-        model = cls(policy, env if env is not None else trusted(run["env_id"], trust_env), **settings)
-        model.config = with_settings(model.config, run)
-        model.life.resume(model._new_trainer())
+            raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
+        model = cls(config["policy"], None, **settings)
+        model.config = check(with_settings(model.config, run))
+        model.set_env(env if env is not None else trusted(run["env_id"], trust_env))
+        assert model.env is not None
+        # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
+        spaces, saved = (model.env.single_observation_space, model.env.single_action_space), model.life.has_checkpoints
+        model._fit(*spaces, initial=not saved)
+        trainer = model._new_trainer()
+        model.life.resume(trainer, config)
+        model.ensemble = trainer.ensemble
         return model
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -305,7 +328,9 @@ class Agent:
 
     def save(self, path: str | Path) -> None:
         """Write the agents to one safetensors file; the suffix is added where it is missing."""
-        save_tree(with_suffix(path), self.trainer.ensemble if self.trainer else self.ensemble, self._about())
+        file = with_suffix(path)
+        ensemble = self.trainer.ensemble if self.trainer else self.ensemble
+        save_tree(Folder(file.parent), file.name, ensemble, self._about())
 
     def _about(self) -> dict[str, Any]:
         """What a file of agents says about itself."""
@@ -323,41 +348,48 @@ class Agent:
     @classmethod
     def load(cls, path: str | Path, env: Given | None = None, **settings: Any) -> Self:
         """Read agents that `save` wrote. Nothing in the file is executed."""
-        file = with_suffix(path)
-        about = read_model(file, cls.algo)
+        name = with_suffix(path)
+        with open_model(name) as file:
+            return cls.load_open(file, name, env, **settings)
+
+    @classmethod
+    def load_open(cls, file: BinaryIO, name: Path, env: Given | None = None, **settings: Any) -> Self:
+        """The same of a file that is open; `name` is what to call it."""
+        about = read_model(file, name, cls.algo)
         kept = about["settings"] | {"run_dir": ""} | settings
         run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
         model = cls(about["policy"], None, **kept)
-        model.config = with_settings(model.config, run)
+        model.config = check(with_settings(model.config, run))
         if about.get("learning_rate_schedule") and "learning_rate" not in settings:
             log.warning(
-                "%s was trained with a schedule of learning rates, which a file cannot hold: give it again.", file
+                "%s was trained with a schedule of learning rates, which a file cannot hold: give it again.", name
             )
         model._timesteps = int(about["timesteps"])
-        model._fit(restore(about["observation_space"]), restore(about["action_space"]), file)
+        largest = max(LARGEST, file.seek(0, 2))
+        observation_space, action_space = restore(about["observation_space"], largest), restore(about["action_space"])
+        model._fit(observation_space, action_space, initial=False)
+        model.ensemble = jax.device_put(load_tree(file, name, model.ensemble), model.device)
         if env is not None:
             model.set_env(env)
         return model
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], file: Path | None = None) -> None:
-        """Build the ensemble for an environment's spaces: a new one, or that of a file, looked at before it is read."""
+    def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], initial: bool = True) -> None:
+        """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
         self.parts = algorithm(self.algo).fit(self.config, observation_space, action_space)
         self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
         key = root_key(self.config.run.seed, "init")
         with jax.default_device(self.device):
-            if file is None:
-                start = self.sunrise.init(key, self.numbers)
+            if initial:
+                self.ensemble, self.tally = self.sunrise.init(key, self.numbers)
             else:
-                shapes, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
-                start = (
-                    load_tree(file, shapes),
-                    jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally),
-                )
+                self.ensemble, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
+                self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
         # Put there, and not only made there: every call they are given to then runs on their device.
-        self.ensemble, self.tally = jax.device_put(start, self.device)
+        self.tally = jax.device_put(self.tally, self.device)
+        self.ensemble = jax.device_put(self.ensemble, self.device) if initial else self.ensemble
         self._draws = 0
 
     def _exploit(self, members: State, obs: Observation) -> np.ndarray:

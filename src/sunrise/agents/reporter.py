@@ -5,7 +5,9 @@ from typing import Any
 
 from sunrise.console import ProgressLine, as_table, say
 from sunrise.evaluate import Evaluation
-from sunrise.record import RunFolder, Scalars
+from sunrise.events import Scalars
+from sunrise.folder import Folder
+from sunrise.record import RunFolder
 
 
 class Reporter:
@@ -18,7 +20,7 @@ class Reporter:
         self.events: Scalars | None = None
         if tensorboard_log is not None:  # in a folder numbered as Stable-Baselines3 does
             root = Path(tensorboard_log)
-            self.events = Scalars(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}")
+            self.events = Scalars(Folder(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}"))
 
     def metrics(self, row: dict[str, Any]) -> None:
         self.line.metrics(row)

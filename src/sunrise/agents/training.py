@@ -54,6 +54,28 @@ def make_evaluator(
     return Evaluator(make, policy, stray, config.run, epsilon)
 
 
+class CallbackExit(SystemExit):
+    """The user's own callback ended the program: the run is stopped. In an environment, it is a failure."""
+
+
+def called(on_step: Callable[[list[Episode]], bool], episodes: list[Episode]) -> bool:
+    """What the callback says."""
+    try:
+        return on_step(episodes)
+    except SystemExit as error:
+        raise CallbackExit(error.code) from None
+
+
+def stop(trainer: Trainer, life: Life) -> None:
+    """Save where all parts are at the same step, and say that the run is stopped."""
+    try:
+        if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
+            life.save(trainer)
+        life.end(trainer, "stopped")
+    except KeyboardInterrupt:
+        life.end(trainer, "stopped")
+
+
 def train(
     trainer: Trainer,
     until: int,
@@ -77,7 +99,7 @@ def train(
                 for episodes in trainer.run(until):
                     reporter.line.step(trainer)
                     life.poll()
-                    wanted = on_step(episodes)
+                    wanted = called(on_step, episodes)
                     if asked.is_set():
                         trainer.check_finite()
                         raise KeyboardInterrupt
@@ -87,17 +109,19 @@ def train(
                 life.save(trainer)
                 trainer.finish()
                 life.end(trainer, "finished", run.keep_replay)
-            except (KeyboardInterrupt, EnvironmentFailedError) as error:
+            except (KeyboardInterrupt, CallbackExit, EnvironmentFailedError) as error:
                 # What fails at the moment of a signal was struck by it too.
                 if isinstance(error, EnvironmentFailedError) and not asked.wait(A_MOMENT):
                     raise
-                try:
-                    if trainer.between_steps:  # a second Ctrl-C does not wait for that: the last checkpoint holds
-                        life.save(trainer)
-                    life.end(trainer, "stopped")
-                except KeyboardInterrupt:
-                    life.end(trainer, "stopped")
+                stop(trainer, life)
+                if isinstance(error, CallbackExit):
+                    raise
                 raise KeyboardInterrupt from None
+    except CallbackExit:
+        raise
+    except SystemExit as error:
+        failure = EnvironmentFailedError(f"the environment raised SystemExit at timestep {trainer.timesteps:,}.")
+        raise life.fail(trainer, failure) from error
     except Exception as error:
         raise life.fail(trainer, error) from error.__cause__
     finally:

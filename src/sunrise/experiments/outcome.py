@@ -1,15 +1,17 @@
 """Tables and figures as functions of rows, each labelled with steps, seeds and protocol."""
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
 from sunrise.experiments.paper import Experiment, Scale, human_normalised, published_score
+from sunrise.folder import Folder
 
 Rows = Sequence[dict[str, Any]]
 
@@ -50,11 +52,12 @@ def is_atari(scale: Scale) -> bool:
 
 def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, label: str) -> None:
     """results.csv, table.md and figure.png, and the table on the screen."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    folder, text = Folder(out), io.StringIO(newline="")
+    folder.make()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    folder.write("results.csv", text.getvalue().encode())
     header = ["environment", "arm", "last evaluation", "best evaluation"]
     header += ["human-normalised"] if is_atari(scale) else []
     for mark in experiment.marks:
@@ -82,12 +85,12 @@ def write_outcome(experiment: Experiment, scale: Scale, rows: Rows, out: Path, l
     screen.print(table)
     screen.print(label)
     marks = ["|".join(["", *line, ""]) for line in [header, ["---"] * len(header), *lines]]
-    (out / "table.md").write_text(f"# {experiment.name}\n\n{label}\n\n" + "\n".join(marks) + "\n")
-    draw_curves(experiment, scale, rows, label, out / "figure.png")
+    folder.write("table.md", f"# {experiment.name}\n\n{label}\n\n{chr(10).join(marks)}\n".encode())
+    folder.write_by("figure.png", lambda file: draw_curves(experiment, scale, rows, label, file))
     screen.print(f"Written: {out}/results.csv, table.md, figure.png")
 
 
-def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, picture: Path) -> None:
+def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, picture: Path | BinaryIO) -> None:
     """A panel an environment, a curve an arm: the mean over seeds, and one standard deviation about it."""
     import textwrap
 
@@ -116,5 +119,5 @@ def draw_curves(experiment: Experiment, scale: Scale, rows: Rows, label: str, pi
         )
     axes[0][0].legend(fontsize=8)
     figure.supxlabel(textwrap.fill(label, 60 * count), fontsize=7)
-    figure.savefig(picture, dpi=120)
+    figure.savefig(picture, dpi=120, format="png")
     plt.close(figure)

@@ -59,11 +59,13 @@ def agent_of(run: Run) -> "Agent":
 
 def results(runs: Sequence[Run], unfinished: bool = False) -> list[dict[str, Any]]:
     """One row an evaluation of every finished run, or also of those that are not."""
+    from sunrise.agents.files import read_run
+
     return [
         {"env": run.env, "arm": run.arm.name, "seed": run.seed, "env_steps": row["timesteps"] * repeat, **row}
         for run in runs
         if run.done or unfinished
-        for repeat in [RunFolder(run.folder).config().get("action_repeat", 1)]
+        for repeat in [read_run(run.folder).get("action_repeat", 1)]
         for row in RunFolder(run.folder).read_eval()
     ]
 

@@ -41,12 +41,14 @@ class Run(NamedTuple):
     @property
     def begun(self) -> bool:
         """Whether there is a run, finished or not."""
-        return (self.folder / "config.json").exists()
+        return RunFolder(self.folder).holds_a_run
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """Settings that the run in the folder has otherwise: what they were, and what they are."""
-        ran = RunFolder(self.folder).config()["settings"]
+        from sunrise.agents.files import read_run
+
+        ran = read_run(self.folder)["settings"]
         asked = json.loads(json.dumps(flatten_config(configured(self))))
         names = (asked.keys() & ran.keys()) - NO_INFLUENCE
         return {name: (ran[name], asked[name]) for name in sorted(names) if ran[name] != asked[name]}

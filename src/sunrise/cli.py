@@ -10,17 +10,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from sunrise.errors import SunriseError, near
-from sunrise.options import Bench, Demo, Envs, Evaluate, Inspect, Preset, Record, Reproduce, Resume, Simulated, Start
 
 
 def train(arguments: Sequence[str]) -> None:
     """Train an algorithm: `sunrise train sac --env-id Hopper-v5`."""
+    import tyro
+
     from sunrise.agents import AGENTS
     from sunrise.algorithms import ALGORITHMS, starting
     from sunrise.console import counted, members, say
+    from sunrise.options import Preset, Simulated, Start
     from sunrise.settings import Config, Length, env_options, flatten_config
 
     name = _word(arguments, AGENTS, "sunrise train", "algorithm")
@@ -62,9 +62,12 @@ def train(arguments: Sequence[str]) -> None:
 
 def resume(arguments: Sequence[str]) -> None:
     """Go on with a run that was stopped: `sunrise resume RUN`."""
+    import tyro
+
     from sunrise.agents import resume_run
     from sunrise.agents.files import read_run
     from sunrise.console import counted, members, say
+    from sunrise.options import Resume
     from sunrise.record import RunFolder
     from sunrise.settings import Length
 
@@ -87,7 +90,10 @@ def resume(arguments: Sequence[str]) -> None:
 
 def inspect(arguments: Sequence[str]) -> None:
     """Show what is in a run or a checkpoint: `sunrise inspect RUN`."""
+    import tyro
+
     from sunrise.inspection import inspect_path, print_findings
+    from sunrise.options import Inspect
 
     options = tyro.cli(Inspect, args=arguments, prog="sunrise inspect")
     findings = inspect_path(options.path)
@@ -113,7 +119,10 @@ def _learn(model: Any, timesteps: int, run_dir: str) -> None:
 
 def evaluate(arguments: Sequence[str]) -> None:
     """Evaluate a run: `sunrise evaluate RUN --episodes 10`."""
+    import tyro
+
     from sunrise.agents import load_run
+    from sunrise.options import Evaluate
 
     options = tyro.cli(Evaluate, args=arguments, prog="sunrise evaluate")
     if options.episodes < 1:
@@ -126,7 +135,10 @@ def evaluate(arguments: Sequence[str]) -> None:
 
 def record(arguments: Sequence[str]) -> None:
     """Film a run's agent: `sunrise record RUN`."""
+    import tyro
+
     from sunrise.console import say
+    from sunrise.options import Record
     from sunrise.video import record_run
 
     options = tyro.cli(Record, args=arguments, prog="sunrise record")
@@ -139,6 +151,10 @@ def record(arguments: Sequence[str]) -> None:
 
 def reproduce(arguments: Sequence[str]) -> None:
     """Run an experiment of the paper: `sunrise reproduce table1`."""
+    import tyro
+
+    from sunrise.options import Reproduce
+
     options = tyro.cli(Reproduce, args=arguments, prog="sunrise reproduce")
     out = options.out or Path("reproduce") / f"{options.experiment}-{options.scale}"
     if options.experiment == "fig1b":
@@ -181,14 +197,20 @@ def reproduce(arguments: Sequence[str]) -> None:
 
 def envs(arguments: Sequence[str]) -> None:
     """List environments: `sunrise envs`."""
+    import tyro
+
     from sunrise.envs.catalogue import print_catalogue
+    from sunrise.options import Envs
 
     print_catalogue(tyro.cli(Envs, args=arguments, prog="sunrise envs").pattern)
 
 
 def demo(arguments: Sequence[str]) -> None:
     """Train five agents on Pendulum, print a table, draw the result: `sunrise demo`."""
+    import tyro
+
     from sunrise.demo import run_demo
+    from sunrise.options import Demo
 
     options = tyro.cli(Demo, args=arguments, prog="sunrise demo")
     run_demo(options.out, options.seed)
@@ -196,7 +218,10 @@ def demo(arguments: Sequence[str]) -> None:
 
 def bench(arguments: Sequence[str]) -> None:
     """Measure speed on this machine: `sunrise bench`."""
+    import tyro
+
     from sunrise.bench import run_bench
+    from sunrise.options import Bench
 
     options = tyro.cli(Bench, args=arguments, prog="sunrise bench")
     run_bench(options.members, options.repeats, options.out)

@@ -107,3 +107,16 @@ def unsealed(document: Mapping[str, Any]) -> tuple[dict[str, Any], Seal]:
 
 def _sum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(finite(content), sort_keys=True).encode()).hexdigest()
+
+
+def count_numbers(text: dict[str, Any]) -> int:
+    """How many numbers an element of a described space has."""
+    if text["kind"] == "dict":
+        return sum(count_numbers(part) for part in text["spaces"].values())
+    if text["kind"] == "discrete":
+        if not all(type(text[name]) is int and abs(text[name]) < 2**31 for name in ("n", "start")):
+            raise ValueError("a set of actions that cannot be counted")
+        return 1
+    if text["kind"] != "box" or not all(type(side) is int and side >= 0 for side in text["shape"]):
+        raise ValueError(f"its kind is {text['kind']!r}, its shape {text.get('shape')}")
+    return math.prod(text["shape"])

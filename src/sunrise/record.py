@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import jax
-
-import sunrise
 from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.evaluate import Evaluation
-from sunrise.events import Scalars
 from sunrise.folder import Folder
 from sunrise.logs import EVAL_FIELDS, Logs
+from sunrise.version import __version__
+
+if TYPE_CHECKING:
+    from sunrise.evaluate import Evaluation
+    from sunrise.events import Scalars
 
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
@@ -32,8 +32,8 @@ EXTRAS = ("dm-control", "mujoco-warp", "warp-lang", "ale-py")
 """What computes where an extra is installed."""
 
 
-def machine() -> dict[str, Any]:
-    """What the bits of a result may depend on."""
+def machine(device: str = "cpu") -> dict[str, Any]:
+    """What the bits of a result may depend on; `device` is what the agents are on."""
     cpu = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -44,7 +44,7 @@ def machine() -> dict[str, Any]:
         "cpu": cpu,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": platform.platform(),
-        "device": jax.devices()[0].device_kind,
+        "device": device,
         "python": platform.python_version(),
     }
 
@@ -52,16 +52,17 @@ def machine() -> dict[str, Any]:
 @functools.cache
 def versions() -> Mapping[str, str]:
     """The versions of what computes."""
-    found = {"sunrise-rl": sunrise.__version__} | {name: metadata.version(name) for name in PACKAGES}
+    found = {"sunrise-rl": __version__} | {name: metadata.version(name) for name in PACKAGES}
     for name in EXTRAS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
 
 
-def beginning(action_repeat: int, command: list[str]) -> dict[str, Any]:
+def beginning(action_repeat: int, device: str, command: list[str]) -> dict[str, Any]:
     """What there is to know about how a run begins, besides its settings."""
-    return {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(), "command": command}
+    known = {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(device)}
+    return {**known, "command": command}
 
 
 CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
@@ -71,7 +72,8 @@ CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
 class RunFolder:
     """config.json, metrics.jsonl, eval.csv, status.json, TensorBoard events and checkpoints/ of one run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, device: str = "") -> None:
+        self.device = device
         self.path = path
         self.files = Folder(path)
         self.checkpoints = self.files.sub("checkpoints")
@@ -79,7 +81,7 @@ class RunFolder:
         self.begun: dict[str, Any] = {}
         """How the run began: `beginning`."""
         self._config: dict[str, Any] = {}
-        self._scalars: Scalars | None = None
+        self._scalars: "Scalars | None" = None
         self._purge_step: int | None = None
         self._lock = contextlib.ExitStack()
         self._locked = False
@@ -101,7 +103,7 @@ class RunFolder:
             self.files.make()
             self.checkpoints.make()
             self.lock()
-            self.begun = beginning(action_repeat, sys.argv)
+            self.begun = beginning(action_repeat, self.device, sys.argv)
             self.write_config({"algo": algo, "policy": policy, "settings": dict(settings), **self.begun})
         except OSError as error:
             self.close()
@@ -113,7 +115,7 @@ class RunFolder:
 
     def go_on_with(self, config: Mapping[str, Any], action_repeat: int) -> None:
         """Take up how a run was begun; a config.json that is missing or damaged is made again."""
-        now = beginning(action_repeat, [])
+        now = beginning(action_repeat, self.device, [])
         whole = {**config, **{name: value for name, value in now.items() if name not in config}}
         self.begun = {name: whole[name] for name in now}
         self._config = whole
@@ -184,7 +186,7 @@ class RunFolder:
         self.logs.append_metrics(row)
         self.scalars(row, int(row["timesteps"]))
 
-    def evaluation(self, timesteps: int, env_steps: int, result: Evaluation) -> None:
+    def evaluation(self, timesteps: int, env_steps: int, result: "Evaluation") -> None:
         """Append a row to eval.csv and to TensorBoard."""
         self.files.require_in_place()
         returns = result.returns or [math.nan]
@@ -195,6 +197,8 @@ class RunFolder:
 
     def scalars(self, row: Mapping[str, Any], step: int) -> None:
         if self._scalars is None:
+            from sunrise.events import Scalars
+
             self._scalars = Scalars(self.files, self._purge_step)
         self._scalars.add(row, step)
 

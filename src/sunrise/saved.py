@@ -11,7 +11,6 @@ from sunrise import documents
 from sunrise.errors import DamagedError
 from sunrise.folder import Folder
 from sunrise.manifest import AGENTS, FACTS, MANIFEST, STATE, Manifest, Segment
-from sunrise.spaces import count_numbers
 from sunrise.tensors import LARGEST_MODEL, load_tree, read_about, read_arrays
 
 LARGEST = {AGENTS: LARGEST_MODEL, STATE: LARGEST_MODEL, FACTS: documents.LARGE, MANIFEST: documents.LARGE}
@@ -65,7 +64,9 @@ class Checkpoint(NamedTuple):
         about = self.about()
         try:
             settings = about["settings"]
-            numbers = 2 * count_numbers(about["observation_space"]) + count_numbers(about["action_space"])
+            numbers = 2 * documents.count_numbers(about["observation_space"]) + documents.count_numbers(
+                about["action_space"]
+            )
             row = 8 * numbers + int(settings["ensemble_size"]) + 64
             return 2**24 + 4 * row * int(settings["buffer_size"])
         except (KeyError, TypeError, ValueError):

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from sunrise.documents import count_numbers
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Observation
@@ -57,19 +58,6 @@ def _restore(text: dict[str, Any]) -> gym.Space[Any]:
         bounds = [np.array([float(v) for v in text[side]]).astype(dtype) for side in ("low", "high")]
     low, high = (np.broadcast_to(bound, math.prod(shape)).reshape(shape) for bound in bounds)
     return gym.spaces.Box(low, high, dtype=dtype.type)
-
-
-def count_numbers(text: dict[str, Any]) -> int:
-    """How many numbers an element of a described space has."""
-    if text["kind"] == "dict":
-        return sum(count_numbers(part) for part in text["spaces"].values())
-    if text["kind"] == "discrete":
-        if not all(type(text[name]) is int and abs(text[name]) < 2**31 for name in ("n", "start")):
-            raise ValueError("a set of actions that cannot be counted")
-        return 1
-    if text["kind"] != "box" or not all(type(side) is int and side >= 0 for side in text["shape"]):
-        raise ValueError(f"its kind is {text['kind']!r}, its shape {text.get('shape')}")
-    return math.prod(text["shape"])
 
 
 def batched(observation: Observation, space: gym.Space[Any]) -> tuple[Observation, bool]:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
@@ -88,6 +87,8 @@ def _sum(header: Mapping[str, Any], content: Iterable[bytes | memoryview]) -> st
 
 def named_leaves(tree: Any) -> dict[str, Any]:
     """The leaves of a tree by their path, such as `members.actor.layers.0.weight`."""
+    import jax
+
     paths = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in paths}
 
@@ -132,6 +133,8 @@ def read_about(file: BinaryIO, name: object) -> dict[str, Any]:
 
 def load_tree(file: BinaryIO, name: object, like: Any) -> Any:
     """Read a tree of the same shape as `like`; every name, shape and type must agree, and is looked at first."""
+    import jax
+
     wanted = named_leaves(like)
     with tensors_of(file, name) as tensors:
         missing = set(wanted).symmetric_difference(tensors.keys())

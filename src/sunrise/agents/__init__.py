@@ -1,31 +1,46 @@
-"""The user-facing classes, one an algorithm."""
+"""The user-facing classes, one an algorithm, and the agents of a run's folder.
 
+They are imported when they are first asked for: what only reads files needs no JAX.
+"""
+
+import importlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sunrise.agents.agent import Agent
-from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
-from sunrise.agents.environments import trusted
-from sunrise.agents.files import read_run
-from sunrise.checkpoint import Checkpoints
 from sunrise.config.tasks import RendererChoice
-from sunrise.envs.renderers import resolve
 from sunrise.errors import SunriseError
-from sunrise.manifest import AGENTS as AGENTS_FILE
-from sunrise.record import RunFolder
-from sunrise.saved import Checkpoint
+
+if TYPE_CHECKING:
+    from sunrise.agents.agent import Agent
+    from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
+    from sunrise.saved import Checkpoint
 
 log = logging.getLogger("sunrise")
+CLASSES = ("AGENTS", "CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 
 
-def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> Agent:
+def __getattr__(name: str) -> Any:
+    if name in CLASSES:
+        return getattr(importlib.import_module("sunrise.agents.classes"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> "Agent":
     """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
+    from sunrise.agents.classes import AGENTS
+    from sunrise.agents.environments import trusted
+    from sunrise.agents.files import read_run
+    from sunrise.checkpoint import Checkpoints
+    from sunrise.envs.renderers import resolve
+    from sunrise.manifest import AGENTS as AGENTS_FILE
+    from sunrise.record import RunFolder
+
     config = read_run(path)
     settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
 
-    def load(found: Checkpoint) -> Agent:
+    def load(found: "Checkpoint") -> "Agent":
         with found.open_agents() as file:
             return AGENTS[config["algo"]].load_open(file, found.path / AGENTS_FILE, **drawn)
 
@@ -44,8 +59,11 @@ def resume_run(
     config: Mapping[str, Any] | None = None,
     max_env_restarts: int | None = None,
     env_timeout: float | None = None,
-) -> Agent:
+) -> "Agent":
     """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known."""
+    from sunrise.agents.classes import AGENTS
+    from sunrise.agents.files import read_run
+
     config = read_run(path) if config is None else config
     others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
     return AGENTS[config["algo"]].resume_as(path, config, trust_env=trust_env, others=others)

@@ -79,7 +79,9 @@ class Agent:
         self.config, self.learning_rate = arguments.read(self.algo, policy, env, preset, policy_kwargs, settings)
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
-        self.folder = RunFolder(Path(self.config.run.run_dir)) if self.config.run.run_dir else None
+        self.folder = (
+            RunFolder(Path(self.config.run.run_dir), self.device.device_kind) if self.config.run.run_dir else None
+        )
         self.life = Life(self.folder, self.config.run.keep, self._about)
         self.trainer: Trainer | None = None
         self.fitted = False

@@ -153,7 +153,7 @@ class Life:
     def _differences(self) -> None:
         """Name what may change the last bits of the rest of a run."""
         before = {**self.folder.begun["versions"], **self.folder.begun["machine"]}
-        now = {**versions(), **machine()}
+        now = {**versions(), **machine(self.folder.device)}
         for name in now.keys() - {"system"}:
             if name in before and before[name] != now[name]:
                 log.warning(

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from gymnasium.vector import SyncVectorEnv
 
 import sunrise
 from sunrise import SAC, NonFiniteError, SunriseError
+from sunrise.config import migrations
 from sunrise.ensemble import Ensemble
+from sunrise.settings import flatten_config
 from tests import tiny, toys
 
 toys.register()
@@ -156,6 +159,34 @@ def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
     assert back.num_timesteps == 60
     back.learn(40, progress_bar=False, reset_num_timesteps=False)  # and it can go on learning
     assert back.num_timesteps == 100
+
+
+def test_a_model_and_a_run_of_an_older_version_are_read_under_todays_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written by a version in which `tau` was `how_far`, and a setting `colour` was there."""
+    with monkeypatch.context() as older:
+        older.setattr(
+            "sunrise.agents.agent.flatten_config",
+            lambda config: (
+                {{"tau": "how_far"}.get(name, name): value for name, value in flatten_config(config).items()}
+                | {"colour": "blue"}
+            ),
+        )
+        model = make(tau=0.25, run_dir=str(tmp_path / "run"))
+        model.learn(25, progress_bar=False)
+        model.save(tmp_path / "old")
+    ways: list[Callable[[], SAC]] = [
+        lambda: SAC.load(tmp_path / "old"),
+        lambda: SAC.resume(tmp_path / "run", env="Pendulum-v1"),
+    ]
+    for read in ways:
+        with pytest.raises(SunriseError, match=r"colour|how_far"):
+            read()
+        with monkeypatch.context() as now:
+            now.setitem(migrations.RENAMED, "how_far", "tau")
+            now.setattr(migrations, "REMOVED", {"colour"})
+            assert read().config.learner.tau == 0.25
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from sunrise.algorithms import ALGORITHMS
+from sunrise.record import RunFolder
 
 TINY = shlex.split("--ensemble-size 2 --net-arch 8 8 --batch-size 8 --buffer-size 1000 --learning-starts 20")
 
@@ -132,6 +133,18 @@ def test_bad_input_is_one_clear_sentence_and_no_traceback(arguments: str, messag
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_run_whose_process_is_gone_is_not_running(tmp_path: Path) -> None:
+    """A kill cannot write to status.json; the lock knows better."""
+    folder, reader = RunFolder(tmp_path / "run"), RunFolder(tmp_path / "run")
+    folder.create("sac", "MlpPolicy", {"total_timesteps": 10})
+    folder.status("running", 5, 5)
+    assert reader.read_status()["status"] == "running"
+    folder.close()
+    assert reader.read_status() == {**reader.read_status(), "status": "stopped", "killed": True}
+    folder.status("finished", 10, 10)
+    assert "killed" not in reader.read_status()
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(run: Path) -> None:

@@ -213,14 +213,35 @@ class RunFolder:
         self.files.write(STATUS, documents.sealed(content))
 
     def read_status(self) -> dict[str, Any]:
-        """The run's status.json; empty where it was killed before it had one, or where it is damaged."""
+        """The run's status.json; empty where it was killed before it had one, or where it is damaged.
+
+        A run that was killed could not say so: where status.json says `running` and no process holds the folder's lock,
+        it is stopped, and `killed`.
+        """
         try:
             status, seal = documents.unsealed(documents.decode_mapping(self.files.read(STATUS, documents.SMALL)))
         except (OSError, ValueError, DamagedError):
             return {}
         kinds = {"status": str, "timesteps": int}
         right = all(type(status.get(name)) is kind for name, kind in kinds.items())
-        return status if right and seal != "broken" else {}
+        if not right or seal == "broken":
+            return {}
+        if status["status"] == "running" and not self.is_in_use():
+            return {**status, "status": "stopped", "killed": True}
+        return status
+
+    def is_in_use(self) -> bool:
+        """Whether a process holds the folder, this one or another."""
+        if self._locked:
+            return True
+        try:
+            with self.files.open(LOCK, documents.SMALL) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (OSError, DamagedError):
+            return False
+        return False
 
     def read_eval(self) -> list[dict[str, float]]:
         """The rows of eval.csv as numbers."""

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from sunrise.algorithms import ALGORITHMS
 from sunrise.checkpoint import Checkpoints
+from sunrise.config.migrations import migrated
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.record import CHANGEABLE, RunFolder
 from sunrise.saved import Checkpoint
@@ -38,6 +39,7 @@ def read_model(file: BinaryIO, name: object, algo: str | None = None) -> dict[st
         raise DamagedError(f"{name} is not a model of ours.")
     if algo not in (None, about["algo"]):
         raise SunriseError(f"{name} is a model of {about['algo']}, not of {algo}.")
+    about["settings"] = migrated(about["settings"])
     require_settings(about["algo"], about["settings"], name)
     return about
 
@@ -65,6 +67,7 @@ def read_run(path: Path) -> dict[str, Any]:
     own: dict[str, Any] | None = None
     try:
         own, seal = folder.config()
+        own = {**own, "settings": migrated(own["settings"])}
     except DamagedError as error:
         problem = error
     kept = Checkpoints(folder.checkpoints).read_newest(config_of, with_replay=False, aloud=False)

@@ -8,6 +8,12 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import Bool
 
+GYMNASIUM = {
+    2: "in Gymnasium `reset` returns (observation, info)",
+    5: "in Gymnasium `step` returns (observation, reward, terminated, truncated, info), where old Gym had four",
+}
+"""What an answer of so many values must be."""
+
 
 class Failure(NamedTuple):
     """What an environment did instead of answering."""
@@ -34,7 +40,7 @@ def of_length(answer: Any, length: int) -> Any:
     if isinstance(answer, Failure) or (isinstance(answer, tuple) and len(answer) == length):
         return answer
     given = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
-    return bad("answer", f"{given} instead of a tuple of {length}")
+    return bad("answer", f"{given} instead of a tuple of {length}: {GYMNASIUM[length]}")
 
 
 def bad_reward(reward: Any) -> Failure | None:

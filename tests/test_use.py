@@ -105,6 +105,13 @@ def test_environments_are_found_by_the_beginnings_of_their_words() -> None:
         find_spec("Pong-v5")
 
 
+def test_a_name_that_is_like_no_setting_gets_no_wrong_advice() -> None:
+    for wrong, advice in (("use_sde", ""), ("batchsize", " Did you mean batch_size?")):
+        with pytest.raises(SunriseError) as refused:
+            Rainbow("MlpPolicy", FromOne(), **{wrong: 1})  # type: ignore[arg-type]
+        assert str(refused.value) == f"there is no setting {wrong!r}.{advice}"
+
+
 def test_advice_on_actions_without_bounds_is_advice_that_works() -> None:
     endless = gym.spaces.Box(-np.inf, np.inf, (1,), np.float32)
     with pytest.raises(SunriseError, match="no bounds") as refused:

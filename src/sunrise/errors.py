@@ -49,9 +49,9 @@ class MissingExtraError(SunriseError):
         super().__init__(f"{what} needs the extra `{extra}`, which is not installed: {line}")
 
 
-def near(word: str, known: Iterable[str], count: int = 5) -> str:
-    """A sentence with the known words nearest to a wrong one, or nothing."""
+def near(word: str, known: Iterable[str], count: int = 5, alike: float = 0.5) -> str:
+    """A sentence with the known words nearest to a wrong one, or nothing where none is as much `alike`."""
     names = list(known)
     by_case = {name.casefold(): name for name in names}
-    found = [by_case[m] for m in difflib.get_close_matches(word.casefold(), by_case, n=count, cutoff=0.5)]
+    found = [by_case[m] for m in difflib.get_close_matches(word.casefold(), by_case, n=count, cutoff=alike)]
     return f" Did you mean {', '.join(found)}?" if found else ""

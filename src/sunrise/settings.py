@@ -202,7 +202,7 @@ def with_settings(config: Config[L], changes: Mapping[str, Any]) -> Config[L]:
     changes = {name: plain(value) for name, value in changes.items()}
     for name in changes:
         if name not in known:
-            raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1)}")
+            raise SunriseError(f"there is no setting {name!r}.{near(name, known, count=1, alike=0.7)}")
     changed: Config[L] = replace_deeply(config, changes)
     return changed
 

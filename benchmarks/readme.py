@@ -102,6 +102,12 @@ def attack(result: Result) -> list[str]:
     return lines
 
 
+def kills(result: Result) -> list[str]:
+    """How often runs were killed at events on their files."""
+    lines = ["| a run with | kills at file events | compared with the run never killed |", "|---|---|---|"]
+    return [*lines, *(f"| {kind} | {own['kills']} | {own['outcome']} |" for kind, own in result.items())]
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
     "speed": ("README.md", "sac", speed),
     "rainbow": ("README.md", "rainbow", rainbow),
@@ -109,6 +115,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
     "convolution": ("README.md", "convolution", convolution),
     "checkpoint": ("README.md", "checkpoint", checkpoint),
     "attack": ("docs/reliability.md", "attack", attack),
+    "kills": ("docs/reliability.md", "kills", kills),
     "weight_cost": ("docs/weights.md", "weight_cost", weight_cost),
 }
 """The document, the result and the text of each section."""

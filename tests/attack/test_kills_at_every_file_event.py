@@ -1,5 +1,6 @@
 """A run of every kind, killed at every single event on its files and resumed each time, is the run never killed."""
 
+import json
 import os
 import re
 import shlex
@@ -78,4 +79,8 @@ def test_a_run_killed_at_every_event_on_its_files_is_the_run_never_killed(
     print(f"{kind}: {count} kills")
     assert count >= (len(SAMPLE) if not EVERY else 40 // EVERY)
     runs.assert_same(folder / "whole", folder / "killed")
+    if EVERY and (counts := os.environ.get("SUNRISE_COUNTS")):
+        path = Path(counts).with_name("kills.json")
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | {kind: {"kills": count, "outcome": "equal in every bit"}}, indent=2) + "\n")
     assert not [path for path in (folder / "killed").rglob(".*") if path.name != ".lock"]

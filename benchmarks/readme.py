@@ -95,10 +95,11 @@ def attack(result: Result) -> list[str]:
     kinds = {"corruption": "random corruptions", "edit": "hostile edits"}
     outcomes = ("refused", "passed over", "equal", "another run, well signed", "wrong")
     lines = ["| | readings | " + " | ".join(outcomes) + " | minutes |", "|---" * (len(outcomes) + 3) + "|"]
-    for kind, own in result.items():
+    for kind, name in kinds.items():
+        own = result[kind]
         counts = [own["readings"].get(outcome, 0) for outcome in outcomes]
         shown = " | ".join(f"{count:,}" for count in (sum(counts), *counts))
-        lines.append(f"| {own['cases']:,} {kinds[kind]} | {shown} | {own['seconds'] / 60:.0f} |")
+        lines.append(f"| {own['cases']:,} {name} | {shown} | {own['seconds'] / 60:.0f} |")
     return lines
 
 

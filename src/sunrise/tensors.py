@@ -164,4 +164,4 @@ def open_model(path: Path) -> Iterator[BinaryIO]:
         with open_file(path, LARGEST_MODEL) as file:
             yield file
     except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.") from None
+        raise DamagedError(f"{path} is not a file of ours: {error.strerror}.") from None

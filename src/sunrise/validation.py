@@ -112,7 +112,17 @@ def check_kind(name: str, value: Any, kind: Any) -> None:
         choices = typing.get_args(kind)
         known = ", ".join(map(str, choices))
         raise SunriseError(f"{name} is {value!r}, but must be one of {known}.{near(str(value), choices, count=1)}")
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        raise SunriseError(f"{name} is {value!r}, but must be {' or '.join(map(in_words, typing.get_args(kind)))}.")
     raise SunriseError(f"{name} is {value!r}, but must be of type {getattr(kind, '__name__', kind)}.")
+
+
+def in_words(kind: Any) -> str:
+    """One of several kinds, as a sentence names it."""
+    if typing.get_origin(kind) is Literal:
+        return " or ".join(f"`{choice}`" for choice in typing.get_args(kind))
+    words = {float: "a number", int: "a whole number", str: "a word", types.NoneType: "nothing"}
+    return words.get(kind, str(kind))
 
 
 def check(config: Config[L]) -> Config[L]:

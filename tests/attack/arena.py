@@ -50,6 +50,7 @@ class Arena:
         self.model = SAC.resume(self.copy(folder / "loaded"))
         self.model.life.close()
         self.like = self.model.ensemble
+        self.device = self.model.life.folder.device
         self.at = {LENGTH: self.read(self.copy(folder / "loaded"), "resume")}
         shutil.rmtree(self.copy(folder / "loaded") / "checkpoints" / f"step-{LENGTH:09d}")
         self.at[BEFORE] = self.read(folder / "loaded", "resume")
@@ -68,7 +69,7 @@ class Arena:
 
     def life(self, folder: Path) -> Life:
         """A run resumed in the trainer there is."""
-        life = Life(RunFolder(folder), 2, self.model._about)
+        life = Life(RunFolder(folder, self.device), 2, self.model._about)
         assert self.model.trainer is not None
         try:
             life.resume(self.model.trainer, read_run(folder))

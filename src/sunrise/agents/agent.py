@@ -271,9 +271,11 @@ class Agent:
         run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
         if env is None and not run["env_id"]:
             raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
+        given = env if env is not None else trusted(run["env_id"], trust_env)
+        arguments.read(cls.algo, config["policy"], given, None, None, settings)  # refuses what does not suit it
         model = cls(config["policy"], None, **settings)
         model.config = check(with_settings(model.config, run))
-        model.set_env(env if env is not None else trusted(run["env_id"], trust_env))
+        model.set_env(given)
         assert model.env is not None
         # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
         spaces, saved = (model.env.single_observation_space, model.env.single_action_space), model.life.has_checkpoints

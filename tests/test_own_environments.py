@@ -1,5 +1,6 @@
 """Environments of a user's own: by module and id, by class, by function; and others in their place."""
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,7 @@ def test_a_class_or_a_function_gives_as_many_environments_as_are_needed() -> Non
 
 
 def test_a_training_without_an_update_says_so_and_why(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "sunrise")
     SAC("MlpPolicy", Counter, **TINY | {"eval_freq": 0}).learn(8, progress_bar=False)
     assert (
         "Nothing was learned, not one update was made: learning_starts is 10 and the training ended at" in caplog.text

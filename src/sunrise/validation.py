@@ -147,8 +147,6 @@ def check(config: Config[L]) -> Config[L]:
             f"buffer_size is {training.buffer_size}, but must be more than {training.n_step * config.run.num_envs}: "
             "an environment's share of it holds no window of n_step transitions and what follows."
         )
-    if isinstance(settings["weight_temperature"], str) and settings["weight_temperature"] != "auto":
-        raise SunriseError(f"weight_temperature is {settings['weight_temperature']!r}, but must be a number or `auto`.")
     widths = settings.get("net_arch", (1,))
     if not isinstance(widths, tuple) or not widths or not all(isinstance(w, int) and w > 0 for w in widths):
         raise SunriseError(f"net_arch is {widths}, but must be one or more layers of at least 1 unit.")

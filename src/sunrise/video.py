@@ -7,7 +7,6 @@ from typing import Any, BinaryIO
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.mujoco import MujocoEnv
 
 from sunrise.agents import load_run
 from sunrise.config.tasks import RendererChoice
@@ -76,6 +75,8 @@ def make_seen(env_id: str, options: dict[str, Any]) -> AnyEnv:
         env = make_env(env_id, training=False, render_mode="rgb_array", **options)
     except (TypeError, gym.error.Error, SunriseError) as error:
         raise SunriseError(f"the environment {env_id!r} cannot be filmed: {error}") from None
+    from gymnasium.envs.mujoco import MujocoEnv  # after MuJoCo was imported as `sunrise.envs` does it
+
     if isinstance(env.unwrapped, MujocoEnv) and not os.environ.get("DISPLAY"):
         if (backend := resolve("auto")) == "warp":
             raise SunriseError(f"a film of {env_id} needs OpenGL: `apt install {PACKAGES['egl']}`.")

@@ -195,7 +195,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(SunriseError, match="not a file of ours"):
             SAC.load(path)
-    with pytest.raises(SunriseError, match="missing.safetensors cannot be read: No such file"):
+    with pytest.raises(SunriseError, match="not a file of ours"):
         SAC.load(tmp_path / "missing")
 
 

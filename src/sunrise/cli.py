@@ -251,8 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(__version__)
         return
     log = logging.getLogger("sunrise")
+    handlers, level = log.handlers, log.level
     log.setLevel(logging.INFO)
-    handlers = log.handlers
     log.handlers = [logging.StreamHandler()]  # its plain text, on stderr, and once: libraries add handlers of their own
     log.propagate = False
     try:
@@ -269,6 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(130) from None
     finally:
         log.propagate, log.handlers = True, handlers
+        log.setLevel(level)
 
 
 def first_line(entry: Any) -> str:

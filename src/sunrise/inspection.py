@@ -73,7 +73,7 @@ def inspect_run(path: Path) -> dict[str, Any]:
         "total_timesteps": total,
         "total_env_steps": total and total * repeat,
         "status": status.get("status", "unknown"),
-        "killed": bool(status.get("killed")),
+        "killed": status.get("killed"),
         "timesteps": timesteps,
         "env_steps": timesteps and timesteps * repeat,
         "error": status.get("error"),

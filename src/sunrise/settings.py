@@ -1,6 +1,7 @@
 """Settings: four groups of fields with unique names, so that a setting is one keyword in Python and one flag."""
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -168,9 +169,15 @@ def flatten_config(config: Any) -> dict[str, Any]:
     return flat
 
 
+@functools.cache
+def hints(group: Any) -> dict[str, Any]:
+    """The kind of each field of a group, given as its type."""
+    return typing.get_type_hints(group)
+
+
 def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
     """A group of settings, and the groups inside it, with fields changed by name."""
-    own, kinds = {}, typing.get_type_hints(type(group))
+    own, kinds = {}, hints(type(group))
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
         if dataclasses.is_dataclass(value):

@@ -18,7 +18,7 @@ define install
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "error: no venv could be made; on Debian: apt-get install python3-venv"; exit 1; }
 	@test -x $(VENV)/bin/uv || $(PY) -m pip install --quiet --disable-pip-version-check uv==0.13.7
-	$(VENV)/bin/uv pip install --quiet --python $(PY) --require-hashes -r $(1)
+	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r $(1)
 	$(VENV)/bin/uv pip install --quiet --python $(PY) --no-deps -e .
 	@touch $@
 endef

@@ -177,7 +177,7 @@ def hints(group: Any) -> dict[str, Any]:
 
 def replace_deeply(group: Any, changes: Mapping[str, Any]) -> Any:
     """A group of settings, and the groups inside it, with fields changed by name."""
-    own, kinds = {}, hints(type(group))
+    own, kinds = {}, hints(type(group))  # type: ignore[arg-type]
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
         if dataclasses.is_dataclass(value):

@@ -42,7 +42,7 @@ def restore(text: dict[str, Any], largest: int = LARGEST) -> gym.Space[Any]:
         if count_numbers(text) > largest:
             raise ValueError(f"it has {count_numbers(text):,} numbers")
         return _restore(text)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, AssertionError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError) as error:
         raise DamagedError(f"this is no description of a space: {error}") from None
 
 
@@ -54,7 +54,7 @@ def _restore(text: dict[str, Any]) -> gym.Space[Any]:
     dtype, shape = np.dtype(str(text["dtype"])), tuple(text["shape"])
     if dtype.kind not in "fiub":
         raise ValueError(f"a Box of {dtype}")
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="raise"):
         bounds = [np.array([float(v) for v in text[side]]).astype(dtype) for side in ("low", "high")]
     low, high = (np.broadcast_to(bound, math.prod(shape)).reshape(shape) for bound in bounds)
     return gym.spaces.Box(low, high, dtype=dtype.type)

@@ -101,6 +101,8 @@ class Arena:
         life = self.life(folder)
         life.close()
         assert self.model.trainer is not None
+        if not life.has_checkpoints:  # it begins again, and all that it has read are its settings
+            return read_run(folder)["settings"]
         return in_bytes(take(self.model.trainer, {}, {}))
 
     def _evaluate(self, folder: Path) -> Any:

@@ -153,7 +153,14 @@ def test_only_the_command_extends_a_run(run: Path, capsys: pytest.CaptureFixture
 def test_a_space_is_refused_before_it_takes_memory(tmp_path: Path, arena: Arena) -> None:
     box: dict[str, Any] = {"kind": "box", "shape": [2**13, 2**13], "dtype": "float32", "low": ["0"], "high": ["1"]}
     many = {"kind": "dict", "spaces": {str(i): {**box, "shape": [2**20]} for i in range(5)}}
-    for space in (box, many, {**box, "shape": [-1, -(2**30)]}, {**box, "dtype": "O"}, {**box, "low": ["x"]}):
+    for space in (
+        box,
+        many,
+        {**box, "shape": [-1, -(2**30)]},
+        {**box, "dtype": "O"},
+        {**box, "low": ["x"]},
+        {**box, "shape": [3], "high": ["1e308"]},
+    ):
         with pytest.raises(SunriseError, match="no description of a space"):
             restore(space)
     assert restore({**box, "shape": [3]}).shape == (3,)

@@ -22,6 +22,12 @@ TRAIN = (
     "--buffer-size 400 --num-envs 2 --vectorization async --log-freq 50 --eval-freq 400 --eval-episodes 1 "
     "--save-freq 40 --total-timesteps 1600 --seed 3"
 )
+ON_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Starts a program whose terminal is its standard input."""
 STOPS = [(name, count) for name in ("SIGINT", "SIGTERM", "SIGHUP") for count in (1, 2)]
 """Each signal, once and twice in a row: the second does not wait for the end of a step."""
 
@@ -76,9 +82,15 @@ def test_a_run_whose_whole_group_is_told_to_stop_is_exact(tmp_path: Path) -> Non
 def test_a_run_outlives_nothing_of_its_terminal_but_is_saved(tmp_path: Path) -> None:
     """The terminal goes away: all of the run gets SIGHUP, and nothing can be written to the screen any more."""
     folder, arguments = tmp_path / "run", [sys.executable, "-m", "sunrise", *shlex.split(TRAIN), "--run-dir"]
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(arguments[0], [*arguments, str(folder)])
+    terminal, screen = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL, *arguments, str(folder)],
+        stdin=screen,
+        stdout=screen,
+        stderr=screen,
+        start_new_session=True,
+    )
+    os.close(screen)
     os.set_blocking(terminal, False)
     deadline = time.monotonic() + 120
     while not steps_of(folder) and time.monotonic() < deadline:
@@ -86,7 +98,7 @@ def test_a_run_outlives_nothing_of_its_terminal_but_is_saved(tmp_path: Path) -> 
         with contextlib.suppress(BlockingIOError):
             os.read(terminal, 65536)
     os.close(terminal)
-    os.waitpid(pid, 0)
+    process.wait(120)
     status = json.loads((folder / "status.json").read_text())
     assert status["status"] == "stopped"
     assert steps_of(folder)[-1] == status["timesteps"]

@@ -13,7 +13,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from sunrise import SAC, Rainbow, SunriseError, record
 from sunrise.agents import Agent
+from sunrise.cli import main
 from sunrise.collect import Collector
+from sunrise.train import Trainer
 from tests import runs, tiny, toys
 from tests.image_task import Lights
 
@@ -123,6 +125,26 @@ def test_a_run_of_more_timesteps_is_the_one_that_was_extended(tmp_path: Path) ->
     more = SAC.resume(tmp_path / "part")
     more.learn(60, reset_num_timesteps=False, progress_bar=False, log_interval=None)
     runs.assert_same(tmp_path / "whole", tmp_path / "part")
+
+
+def test_a_run_killed_between_its_last_checkpoint_and_its_end_comes_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Three environments step over the end: 100 timesteps asked for are 102."""
+    kind = next(kind for kind in KINDS if kind.startswith("three"))
+    make(kind, tmp_path / "whole").learn(100, progress_bar=False, log_interval=None)
+
+    def power_cut(self: Trainer) -> None:
+        raise KeyError("the power went")
+
+    with monkeypatch.context() as during:
+        during.setattr(Trainer, "finish", power_cut)
+        with pytest.raises(KeyError):
+            make(kind, tmp_path / "cut").learn(100, progress_bar=False, log_interval=None)
+    main(["resume", str(tmp_path / "cut")])
+    assert json.loads((tmp_path / "cut" / "status.json").read_text())["status"] == "finished"
+    assert "Nothing was learned" not in caplog.text
+    runs.assert_same(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_saving_logging_and_evaluating_have_no_influence_on_the_result(tmp_path: Path) -> None:

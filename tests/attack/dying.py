@@ -35,7 +35,7 @@ class Death:
     def is_ours(self, path: Any) -> bool:
         """Inside of the run's folder; a name without a folder is relative to a handle on one."""
         if isinstance(path, int):
-            path = self.path_of(path)
+            return self.path_of(path).startswith(self.folder)
         path = os.fspath(path).removeprefix("./") if isinstance(path, str | os.PathLike) else ""
         return isinstance(path, str) and (path.startswith(self.folder) or (path != "" and not path.startswith("/")))
 

@@ -213,12 +213,12 @@ class Agent:
         def on_step(episodes: list[Episode]) -> bool:
             return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
 
-        updates = trainer.updates
+        before = trainer.updates, trainer.timesteps
         try:
             train(trainer, until, evaluator, reporter, self.life, on_step)
         finally:
             self.ensemble, self.tally = trainer.ensemble, trainer.tally
-        if trainer.updates == updates:
+        if trainer.updates == before[0] and trainer.timesteps > before[1]:
             self._say_why_nothing_was_learned(trainer)
         return self
 

@@ -74,7 +74,7 @@ def checkpoint(result: Result) -> list[str]:
     """What saving costs."""
     return [
         f"Measured with five agents and a buffer of {result['buffer']:,} Hopper transitions, saved every "
-        f"{result['interval_timesteps']:,}: {1e3 * result['training_thread_s']:.0f} ms on the training thread, "
+        f"{result['interval_timesteps']:,}: {1e3 * result['training_thread_s']:.0f} ms on the training thread,",
         f"{result['until_on_disk_s']:.2f} s until it is on disk, at most "
         f"{result['share_of_training_time_at_most']:.2%} of the training time.",
     ]

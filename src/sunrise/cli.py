@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sunrise.errors import SunriseError, near
+from sunrise.signals import end_once, heeded_signals
 
 
 def train(arguments: Sequence[str]) -> None:
@@ -244,7 +246,13 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what the user can put right is one sentence on stderr."""
+    """Run a command; what the user can put right is one sentence on stderr.
+
+    Without `arguments` the process is the command's own, and so is what signals do to it.
+    """
+    if arguments is None:
+        for number in heeded_signals():
+            signal.signal(number, end_once)
     arguments = plain_numbers(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["--version"]:
         from sunrise import __version__

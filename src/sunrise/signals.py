@@ -11,13 +11,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from sunrise.envs.worker import SIGNALS
-
 log = logging.getLogger("sunrise")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks a program to end: Ctrl-C, a service manager or scheduler, a terminal that closes."""
 GRACE = 10.0
 """Seconds that an environment has to come back after the first signal."""
 PATIENCE = 5.0
 """Seconds from the second signal to the end of the process, where Python does not get to heed it."""
+
+
+def end_once(number: int, frame: Any) -> None:
+    """What a command does with a signal while it does not train: it ends. Further signals are ignored meanwhile."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def heeded_signals() -> list[signal.Signals]:
+    """Those that the process does not ignore: a run under nohup outlives its terminal."""
+    return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
 class Waiting(Protocol):
@@ -37,17 +49,18 @@ def interruptible(waiting: Sequence[Waiting] = (), timeout: float = 0.0) -> Iter
     An environment that does not come back within `GRACE` seconds of the first is interrupted as if there had been a
     second. One that is waited for longer than `timeout` seconds is named in a warning, once for each call.
     """
-    asked, raised = threading.Event(), threading.Event()
+    asked, raised, left = threading.Event(), threading.Event(), threading.Event()
     main = threading.current_thread() is threading.main_thread()
 
     def note(number: int, frame: Any) -> None:
+        if left.is_set():
+            return
         if asked.is_set():
             raised.set()
             raise KeyboardInterrupt
         asked.set()
 
-    # What is ignored stays so: a run under nohup outlives its terminal.
-    heeded = [n for n in SIGNALS if main and signal.getsignal(n) not in (signal.SIG_IGN, None)]
+    heeded = heeded_signals() if main else []
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     arguments = (reader, waiting, timeout, heeded, raised)
@@ -58,8 +71,10 @@ def interruptible(waiting: Sequence[Waiting] = (), timeout: float = 0.0) -> Iter
     try:
         yield asked
     finally:
+        left.set()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            ending = asked.is_set() and handler is end_once
+            signal.signal(number, signal.SIG_IGN if ending else handler)
         if main:
             signal.set_wakeup_fd(descriptor)
         writer.close()

@@ -15,9 +15,7 @@ from typing import Any
 import gymnasium as gym
 
 from sunrise.errors import EnvironmentFailedError
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What asks a run to stop; it is sent to a whole group of processes, or to all of a service."""
+from sunrise.signals import SIGNALS
 
 
 @contextmanager

@@ -1,0 +1,275 @@
+"""Runs as rows: every run below some folders, read without what computed them.
+
+A folder may come from a stranger, and its run may go on while it is read: everything goes through `sunrise.folder` and
+`sunrise.logs`, links are not followed, a row without an end is left out, and what cannot be read is named and left out.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sunrise import documents
+from sunrise.errors import DamagedError, SunriseError
+from sunrise.folder import Folder, open_file
+from sunrise.record import CONFIG, STATUS, RunFolder
+
+Status = Literal["running", "stopped", "finished", "failed"]
+Columns = dict[str, np.ndarray]
+DEEPEST, MOST_RUNS, MOST_COLUMNS = 8, 10_000, 1_000
+"""Folders below the one that was named, runs in a report, and kinds of numbers that a run may log."""
+METRICS_TABLE = "metrics.csv"
+"""What was kept of a run's metrics where a row an event was too much to keep."""
+LENGTH = "timesteps"
+
+
+class Run(NamedTuple):
+    """One run: who it was, how it went, and what it logged."""
+
+    name: str
+    """Its path below the folder that was named."""
+    folder: Path
+    algo: str
+    env: str
+    seed: int
+    arm: str
+    """What it is compared as; of a run that does not say so itself, empty until `arms` names it."""
+    settings: dict[str, Any]
+    versions: dict[str, Any]
+    machine: dict[str, Any]
+    command: tuple[str, ...]
+    status: Status
+    reason: str
+    """Why it failed or stopped, where that is known."""
+    timesteps: int
+    total_timesteps: int
+    action_repeat: int
+    evaluations: Columns
+    """The columns of eval.csv, with `env_steps`, and with `hours` where the metrics have the time."""
+    metrics: Columns
+    """The columns of metrics.jsonl; NaN where a row lacks one."""
+    videos: tuple[Path, ...] = ()
+    tuned_on: tuple[int, ...] = ()
+    """Seeds that its settings were chosen by."""
+
+    @property
+    def finished(self) -> bool:
+        return self.status == "finished"
+
+
+class Found(NamedTuple):
+    """The runs that could be read, and a sentence for each that could not."""
+
+    runs: tuple[Run, ...]
+    problems: tuple[str, ...]
+
+
+def find_runs(places: Iterable[Path]) -> Found:
+    """Every run in and below some folders, and of the tables of evaluations (`results.csv`) that are named."""
+    places = list(dict.fromkeys(places))
+    runs: dict[Path, Run] = {}
+    problems: list[str] = []
+    for place in places:
+        if not place.exists():
+            raise SunriseError(f"there is nothing at {place}.")
+        if place.is_file():
+            for run in read_table(place):
+                runs[place / run.name] = run
+            continue
+        before = len(runs)
+        for path, parts in run_folders(Folder(place)):
+            if len(runs) >= MOST_RUNS:
+                raise SunriseError(f"there are more than {MOST_RUNS:,} runs below {place}: name fewer folders.")
+            if path.resolve() in runs:
+                continue
+            shown = parts if len(places) == 1 and parts else (place.resolve().name, *parts)
+            try:
+                runs[path.resolve()] = read_run(path, "/".join(shown))
+            except (SunriseError, OSError) as error:
+                problems.append(f"{clean(str(path))} cannot be read and is left out: {clean(str(error))}")
+        if len(runs) == before and not problems:
+            raise SunriseError(f"there is no run in or below {place}.")
+    return Found(tuple(runs.values()), tuple(problems))
+
+
+def run_folders(folder: Folder, parts: tuple[str, ...] = ()) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The folders that have a config.json, with the names that lead there; links lead nowhere."""
+    if folder.status(CONFIG) is not None:
+        yield folder.path, parts
+    elif len(parts) < DEEPEST:
+        for name in folder.folders():
+            if not name.startswith("."):
+                yield from run_folders(folder.sub(name), (*parts, name))
+
+
+def read_run(path: Path, name: str = "") -> Run:
+    """One run's folder; DamagedError where it is not what a run wrote."""
+    folder = RunFolder(path)
+    content, seal = folder.config()
+    if seal == "broken":
+        raise DamagedError(f"{path / CONFIG} is damaged: it does not have its checksum.")
+    config = clean(content)
+    settings = config["settings"]
+    status = clean(folder.read_status())
+    rows: Sequence[Mapping[str, Any]] = folder.read_metrics()
+    if not rows and folder.files.status(METRICS_TABLE) is not None:
+        rows = _table(folder.files.read(METRICS_TABLE, documents.LARGE), path / METRICS_TABLE)
+    metrics = columns(rows)
+    repeat = max(_whole(config.get("action_repeat"), 1), 1)
+    evaluations = evaluated(folder.read_eval(), repeat, metrics)
+    reached = max(_last(evaluations, path), _last(metrics, path))
+    total = _whole(settings.get("total_timesteps"), 0)
+    state, reason = _state(status, folder.files.status(STATUS) is not None, reached >= total)
+    command = config.get("command")
+    return Run(
+        name=clean(name or path.name),
+        folder=path,
+        algo=config["algo"],
+        env=str(settings.get("env_id", "")),
+        seed=_whole(settings.get("seed"), 0),
+        arm=_arm(config, settings, path.name),
+        settings=settings,
+        versions=_mapping(config.get("versions")),
+        machine=_mapping(config.get("machine")),
+        command=tuple(map(str, command)) if isinstance(command, list) else (),
+        status=state,
+        reason=reason,
+        timesteps=_whole(status.get(LENGTH), reached),
+        total_timesteps=total,
+        action_repeat=repeat,
+        evaluations=evaluations,
+        metrics=metrics,
+        videos=_videos(folder.files),
+        tuned_on=tuple(seed for seed in _list(config.get("tuned_on")) if type(seed) is int),
+    )
+
+
+def read_table(path: Path) -> list[Run]:
+    """The runs of a table of evaluations: a report's own `results.csv`, where the runs' folders are no longer kept."""
+    with open_file(path, documents.LARGE) as file:
+        rows = _table(file.read(documents.LARGE), path, texts=("env", "arm"))
+    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        if not {"env", "seed", LENGTH, "mean_return"} <= row.keys() or not math.isfinite(row["seed"]):
+            raise SunriseError(f"{path} is no table of evaluations: it needs env, arm, seed, timesteps, mean_return.")
+        groups.setdefault((row["env"], row.get("arm", ""), int(row["seed"])), []).append(row)
+    runs = []
+    for (env, arm, seed), own in groups.items():
+        numbers = [{key: value for key, value in row.items() if not isinstance(value, str)} for row in own]
+        repeat = _repeat(own[0])
+        evaluations = evaluated(numbers, repeat, {})
+        last = _last(evaluations, path)
+        settings = {"env_id": env, "seed": seed, "total_timesteps": last}
+        name, nothing = clean(f"{path.name}: {env}, {arm}, {seed}"), dict[str, Any]()
+        facts = (name, path, "", env, seed, arm, settings, nothing, nothing, (), "finished", "", last, last)
+        runs.append(Run(*facts, repeat, evaluations, {}))  # type: ignore[arg-type]
+    return runs
+
+
+def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Rows of numbers as columns; NaN where a row lacks one, or has what is no number."""
+    names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    return {clean(name): np.array([_number(row.get(name)) for row in rows]) for name in names}
+
+
+def evaluated(rows: Sequence[Mapping[str, Any]], repeat: int, metrics: Columns) -> Columns:
+    """The columns of eval.csv, with simulator steps, and the hours that had passed where the metrics know them."""
+    found = columns(rows)
+    if not found:
+        return {LENGTH: np.zeros(0), "mean_return": np.zeros(0), "env_steps": np.zeros(0)}
+    found["env_steps"] = found[LENGTH] * repeat
+    elapsed = metrics.get("time/elapsed_s")
+    if elapsed is not None and LENGTH in metrics and np.isfinite(elapsed).any():
+        known = np.isfinite(elapsed)
+        found["hours"] = np.interp(found[LENGTH], metrics[LENGTH][known], _through(elapsed[known]) / 3600)
+    return found
+
+
+def clean(content: Any) -> Any:
+    """The same with nothing that cannot be written as UTF-8: a stray half of a character becomes a replacement."""
+    if isinstance(content, str):
+        return content.encode("utf-8", "replace").decode()
+    if isinstance(content, Mapping):
+        return {clean(key): clean(value) for key, value in content.items()}
+    return [clean(part) for part in content] if isinstance(content, list | tuple) else content
+
+
+def _last(found: Columns, path: Path) -> int:
+    """The timestep that a log reached."""
+    steps = found.get(LENGTH, np.zeros(0))
+    if not np.isfinite(steps).all() or (np.diff(steps) < 0).any():
+        raise DamagedError(f"{path} has a log whose timesteps are no steps forward.")
+    return int(steps[-1]) if steps.size else 0
+
+
+def _repeat(row: Mapping[str, Any]) -> int:
+    """Simulator steps in a timestep, by a row that has both."""
+    steps, simulated = row[LENGTH], row.get("env_steps", row[LENGTH])
+    return max(round(simulated / steps), 1) if steps > 0 and math.isfinite(simulated) else 1
+
+
+def _through(elapsed: np.ndarray) -> np.ndarray:
+    """Seconds over all sittings: the clock of a run that was resumed begins again at nought."""
+    steps = np.diff(elapsed, prepend=0.0)
+    return np.cumsum(np.where(steps < 0, elapsed, steps))
+
+
+def _state(status: Mapping[str, Any], written: bool, reached_the_end: bool) -> tuple[Status, str]:
+    """How a run is, and why; a kept record of a run has no status of its own, only its length."""
+    found = status.get("status")
+    if found in ("running", "stopped", "finished", "failed"):
+        reason = str(status.get("error") or ("killed" if status.get("killed") else ""))
+        return found, reason
+    if written:
+        return "stopped", "its status.json is damaged"
+    return ("finished", "") if reached_the_end else ("stopped", "it has no status.json")
+
+
+def _arm(config: Mapping[str, Any], settings: Mapping[str, Any], folder: str) -> str:
+    """The name that the run was given in a comparison: by its sweep, or by its folder `{env}__{arm}__{seed}`."""
+    if isinstance(config.get("arm"), str):
+        return str(config["arm"])
+    parts = folder.split("__")
+    env = str(settings.get("env_id", "")).replace("/", "-")
+    of_a_sweep = len(parts) == 3 and parts[0] == env and parts[2] == str(settings.get("seed"))
+    return clean(parts[1].replace("_", " ")) if of_a_sweep else ""
+
+
+def _videos(folder: Folder) -> tuple[Path, ...]:
+    try:
+        names = folder.sub("videos").names()
+    except (OSError, DamagedError):
+        return ()
+    return tuple(folder.path / "videos" / name for name in names if name.endswith(".mp4"))
+
+
+def _table(content: bytes, path: Path, texts: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """A CSV file of numbers, and of texts in some columns."""
+    try:
+        rows = list(csv.DictReader(content.decode().splitlines(), strict=True))
+        return [
+            {key: value if key in texts else _number(value, text=True) for key, value in row.items()} for row in rows
+        ]
+    except (ValueError, csv.Error, TypeError) as error:
+        raise DamagedError(f"{path} is no table of numbers: {error}.") from None
+
+
+def _number(value: Any, text: bool = False) -> float:
+    if text:
+        return float(value) if value else math.nan
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    return value if type(value) is int else otherwise
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,154 @@
+// The page: what it is made of, its two themes, printing, and what comes while runs go on.
+
+/** Unpack the numbers of a run. */
+function received(run) {
+  const each = (columns) => Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, unpacked(packed)]));
+  const ensemble = run.ensemble && {
+    timesteps: unpacked(run.ensemble.timesteps),
+    disagreement: run.ensemble.disagreement && each(run.ensemble.disagreement),
+    weight: run.ensemble.weight && each(run.ensemble.weight),
+    chosen: run.ensemble.chosen?.map(unpacked),
+  };
+  return { ...run, eval: each(run.eval), ensemble };
+}
+
+class Page {
+  constructor(content) {
+    this.report = { ...content, runs: Object.fromEntries(content.runs.map((run) => [run.id, received(run)])) };
+    this.main = document.querySelector("main");
+    this.curves = new Curves(this.report);
+    this.ensemble = new EnsembleView(this.report);
+    this.parts = { head: make("header", { class: "head" }), live: make("div"), scores: make("div"), rest: make("div") };
+    this.main.replaceChildren(this.parts.head, this.parts.live, this.curves.section, this.parts.scores, this.ensemble.section, this.parts.rest);
+    this.draw();
+  }
+
+  draw() {
+    const { report, parts } = this;
+    document.title = report.title;
+    parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), ...this.warnings());
+    parts.live.replaceChildren(...(report.live ? [liveSection(report)] : []));
+    const sections = Object.values(report.runs).some((run) => run.eval.mean_return.length);
+    this.curves.section.hidden = !sections;
+    this.curves.update();
+    this.drawScores();
+    this.ensemble.update();
+    parts.rest.replaceChildren(...runSections(report));
+    this.drawContents();
+    document.querySelector("footer").replaceChildren(make("p", {}, report.made), make("p", {}, "Curves are drawn by uPlot (MIT licence, © Leon Sorokin), which is part of this file. Nothing on this page comes from a network."));
+  }
+
+  warnings() {
+    const { warnings } = this.report;
+    if (!warnings.length) return [];
+    const title = warnings.length === 1 ? "One thing to know before reading on" : `${warnings.length} things to know before reading on`;
+    return [make("div", { class: "warnings", role: "region", "aria-label": "Warnings" }, make("h2", {}, make("span", { "aria-hidden": "true" }, "⚠ "), title), make("ul", {}, warnings.map((text) => make("li", {}, text))))];
+  }
+
+  drawScores() {
+    const { tables, intervals, profiles } = this.report.scores;
+    if (!tables.length && !intervals.length && !profiles.length) return this.parts.scores.replaceChildren();
+    const figures = [...intervals.map((content) => intervalPicture(content, this.report.arms)), ...profiles.map((content) => profilePicture(content, this.report.arms))];
+    const section = make("section", { id: "scores", "aria-labelledby": "scores-title" }, make("h2", { id: "scores-title" }, "Scores"));
+    for (const table of tables) section.append(sortedTable(table.title, table.columns, table.rows), ...(table.note ? [make("p", { class: "note" }, table.note)] : []));
+    section.append(make("div", { class: "charts" }, figures));
+    return this.parts.scores.replaceChildren(section);
+  }
+
+  drawContents() {
+    const links = [...this.main.querySelectorAll("section[id]")].filter((section) => !section.hidden).map((section) => make("li", {}, make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
+    document.querySelector("nav ul").replaceChildren(...links);
+  }
+
+  /** The same in other colours. */
+  repaint() {
+    forgetInks();
+    this.curves.redraw();
+    this.ensemble.redraw();
+  }
+
+  /** What changed since the last time: the parts of the report, and the runs. */
+  take(change) {
+    const open = new Set([...this.parts.rest.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
+    const focused = document.activeElement;
+    const { runs, gone, ...parts } = change;
+    Object.assign(this.report, parts);
+    for (const run of runs ?? []) this.report.runs[run.id] = received(run);
+    for (const id of gone ?? []) delete this.report.runs[id];
+    this.draw();
+    for (const summary of this.parts.rest.querySelectorAll("details > summary")) if (open.has(summary.textContent)) summary.parentElement.open = true;
+    if (focused?.isConnected === false && focused.id) document.getElementById(focused.id)?.focus();
+  }
+}
+
+// -- themes and print ------------------------------------------------------------------------------------------------------
+
+function themeButton(page) {
+  const button = document.getElementById("theme");
+  const say = () => button.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
+  const remembered = (() => {
+    try {
+      return localStorage.getItem("sunrise-theme");
+    } catch {
+      return null; // a browser may keep nothing for a file
+    }
+  })();
+  if (remembered === "dark" || remembered === "light") document.documentElement.dataset.theme = remembered;
+  button.addEventListener("click", () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem("sunrise-theme", theme);
+    } catch {
+      // it holds until the page is closed
+    }
+    say();
+    page.repaint();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    say();
+    page.repaint();
+  });
+  say();
+  button.hidden = false;
+}
+
+function printWell(page) {
+  const set = (now) => {
+    document.documentElement.classList.toggle("printing", now);
+    page.repaint();
+  };
+  addEventListener("beforeprint", () => set(true));
+  addEventListener("afterprint", () => set(false));
+}
+
+// -- while runs go on ------------------------------------------------------------------------------------------------------
+
+/** Ask for what changed, again and again; a server that is gone is said so. */
+async function follow(page, token) {
+  const state = document.getElementById("live");
+  state.hidden = false;
+  let since = token;
+  for (;;) {
+    try {
+      const answer = await fetch(`data?since=${encodeURIComponent(since)}`, { cache: "no-store" });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const { token: next, ...change } = await answer.json();
+      if (next !== since) page.take(change);
+      since = next;
+      state.textContent = "● live";
+      state.className = "live";
+    } catch {
+      state.textContent = "○ not connected";
+      state.className = "lost";
+    }
+    await new Promise((resume) => setTimeout(resume, document.hidden ? 10000 : 2000));
+  }
+}
+
+const content = JSON.parse(document.getElementById("report").textContent);
+const page = new Page(content);
+themeButton(page);
+printWell(page);
+if (content.live) follow(page, content.token);
+window.sunriseReport = page; // for those who want the numbers: sunriseReport.report.runs

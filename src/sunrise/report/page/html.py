@@ -29,7 +29,7 @@ def page_html(content: Mapping[str, Any], live: bool = False) -> str:
 
 
 def policy(live: bool) -> str:
-    """What the browser may do with the page: run these scripts and no others, and ask nobody but a live one's server."""
+    """What the browser may do with the page: run its own script alone, and ask nobody but the server of a live one."""
     style, script = assets()
     rules = {
         "default-src": "'none'",

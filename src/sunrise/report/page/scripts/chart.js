@@ -160,12 +160,12 @@ class LineChart {
     const look = lookOf(line.place);
     const style = { label: line.label, points: { show: false }, spanGaps: false };
     if (line.kind === "seed") return { ...style, stroke: faint(look.colour, 0.34), width: 1 };
-    if (line.kind === "low" || line.kind === "high") return { ...style, stroke: faint(look.colour, 0.3), width: 0.75 };
+    if (line.kind === "low" || line.kind === "high") return { ...style, stroke: "transparent", width: 0 };
     return { ...style, stroke: look.colour, width: 2.25, dash: look.dash };
   }
 
   ownRange() {
-    const [low, high] = this.group.extent();
+    const [low, high] = this.axis.length ? [Math.min(0, this.axis[0]), this.axis[this.axis.length - 1]] : [0, 1];
     return low === high ? [low - 1, high + 1] : [low, high];
   }
 

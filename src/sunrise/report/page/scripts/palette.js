@@ -37,8 +37,8 @@ const faint = (colour, share) => colour.replace("rgb(", "rgba(").replace(")", `,
 function markerPoints(marker, x, y, r) {
   const about = (angles, size = r) => angles.map((a) => [x + size * Math.sin((a * Math.PI) / 180), y - size * Math.cos((a * Math.PI) / 180)]);
   if (marker === "square") return about([45, 135, 225, 315], r * 1.2);
-  if (marker === "triangle") return about([0, 120, 240], r * 1.3);
-  if (marker === "down") return about([60, 180, 300], r * 1.3);
+  if (marker === "triangle") return about([0, 120, 240], r * 1.5);
+  if (marker === "down") return about([60, 180, 300], r * 1.5);
   if (marker === "diamond") return about([0, 90, 180, 270], r * 1.3);
   return null;
 }

@@ -35,6 +35,7 @@ def policy(live: bool) -> str:
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": _hash(script),
+        "img-src": "data:",
         "media-src": "'self' data:" if live else "'self' file: data:",
         "connect-src": "'self'" if live else "'none'",
         "base-uri": "'none'",

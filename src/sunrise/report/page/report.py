@@ -11,7 +11,7 @@ from sunrise.report.page.html import page_html
 from sunrise.report.page.videos import videos_for
 from sunrise.report.report import Options, Report, make_report
 from sunrise.report.results import Found
-from sunrise.report.tables import Cell, Estimate, Table, cell_text, number
+from sunrise.report.tables import Cell, Estimate, Table
 from sunrise.version import __version__
 
 PAGE = "index.html"
@@ -73,14 +73,11 @@ def table_content(table: Table) -> dict[str, Any]:
 
 
 def cell_content(cell: Cell) -> Any:
-    """An estimate has its interval in a line of its own."""
-    if isinstance(cell, str) or cell is None:
-        return cell
-    if not isinstance(cell, Estimate):
-        return {"text": cell_text(cell), "value": known(cell)}
-    text = number(cell.value) + (f" ± {number(cell.spread)}" if math.isfinite(cell.spread) else "")
-    sure = f"[{number(cell.low)}, {number(cell.high)}]" if math.isfinite(cell.low) else ""
-    return {"text": text, "value": known(cell.value), "note": sure or ("one run" if cell.runs == 1 else None)}
+    """A text, a number, or an estimate in its parts."""
+    if isinstance(cell, Estimate):
+        parts = {name: known(getattr(cell, name)) for name in ("value", "spread", "low", "high")}
+        return {**parts, "runs": cell.runs}
+    return known(cell) if isinstance(cell, float) else cell
 
 
 def known(value: float) -> float | None:

@@ -22,7 +22,7 @@ const newId = (stem) => `${stem}-${++lastId}`;
 function shown(number, digits) {
   if (number === null || number === undefined || Number.isNaN(number)) return "–";
   const size = Math.abs(number);
-  const decimals = digits ?? (size >= 100 || Number.isInteger(number) ? 0 : size >= 1 ? 2 : size >= 0.001 || size === 0 ? 4 : null);
+  const decimals = digits ?? (size >= 100 || Number.isInteger(number) ? 0 : size >= 1 ? 2 : size >= 0.001 || size === 0 ? 3 : null);
   if (decimals === null) return number.toExponential(2).replaceAll("-", "−");
   const options = { maximumFractionDigits: decimals, minimumFractionDigits: digits === undefined ? 0 : decimals };
   return number.toLocaleString("en-US", options).replace("-", "−");
@@ -48,7 +48,8 @@ function duration(seconds) {
 
 /**
  * A table whose columns sort by a button in their head.
- * columns: {name, number: whether it sorts by size}; rows: lists of cells, each text, a node, or {text, value, note}.
+ * columns: {name, number: whether it sorts by size}; rows: lists of cells, each text, a number, a node, {text, value, note},
+ * or {value, spread, low, high, runs} of several runs.
  */
 function sortedTable(caption, columns, rows, options = {}) {
   const body = make("tbody");
@@ -56,7 +57,7 @@ function sortedTable(caption, columns, rows, options = {}) {
     const button = make("button", { type: "button", class: "sort", click: () => sortBy(place) }, column.name);
     return make("th", { scope: "col", class: column.number ? "number" : null }, options.fixed ? column.name : button);
   });
-  const keyOf = (cell) => (cell !== null && typeof cell === "object" && "text" in cell ? cell.value ?? cell.text : cell);
+  const keyOf = (cell) => (cell !== null && typeof cell === "object" ? cell.value ?? cell.text ?? null : cell);
   const lines = rows.map((cells) => ({
     keys: cells.map((cell) => (cell instanceof Node ? cell.textContent : keyOf(cell))),
     row: make("tr", {}, cells.map((cell, place) => tableCell(cell, columns[place], place === 0))),
@@ -93,8 +94,16 @@ function tableCell(cell, column, first) {
   if (cell instanceof Node) return make(name, attributes, cell);
   if (cell === null || cell === undefined) return make(name, attributes, "–");
   if (typeof cell === "number") return make(name, attributes, shown(cell));
-  if (typeof cell === "object") return make(name, attributes, cell.text, cell.note ? make("small", {}, cell.note) : null);
-  return make(name, attributes, cell);
+  if (typeof cell !== "object") return make(name, attributes, cell);
+  const { text, note } = "text" in cell ? cell : estimateText(cell);
+  return make(name, attributes, text, note ? make("small", {}, note) : null);
+}
+
+/** The mean ± deviation of several runs, and its interval. */
+function estimateText({ value, spread, low, high, runs }) {
+  const known = (number) => number !== null && number !== undefined;
+  const text = shown(value) + (known(value) && known(spread) ? ` ± ${shown(spread)}` : "");
+  return { text, note: known(low) ? `[${shown(low)}, ${shown(high)}]` : runs === 1 ? "one run" : "" };
 }
 
 /** A chart's data as a table, made when it is first opened. */

@@ -16,7 +16,7 @@ class EnsembleView {
   }
 
   runs() {
-    return Object.values(this.report.runs).filter((run) => run.ensemble && run.ensemble.timesteps.length > 1);
+    return Object.values(this.report.runs).filter((run) => run.ensemble);
   }
 
   update() {
@@ -27,7 +27,7 @@ class EnsembleView {
       this.names = names;
       this.select.replaceChildren(...runs.map((run) => make("option", { value: run.id }, `${run.task} · ${run.arm} · seed ${run.seed}`)));
       // The largest ensemble has most to show.
-      const members = (run) => run.ensemble.chosen?.length ?? 0;
+      const members = (run) => run.ensemble.chosen.length;
       const first = [...runs].sort((a, b) => members(b) - members(a))[0];
       this.select.value = runs.some((run) => run.id === before) ? before : first?.id;
     }
@@ -39,10 +39,11 @@ class EnsembleView {
     const run = this.report.runs[this.select.value];
     if (!run || !this.section.isConnected || this.section.hidden) return;
     for (const chart of [...this.group.charts]) chart.remove();
-    const { timesteps, chosen } = run.ensemble;
+    const timesteps = unpacked(run.ensemble.timesteps);
+    const chosen = run.ensemble.chosen.map((packed) => Array.from(unpacked(packed)));
     const spreads = Object.keys(SPREADS).filter((name) => run.ensemble[name]);
-    const figures = spreads.map((name) => this.spread(SPREADS[name], timesteps, run.ensemble[name]));
-    const members = chosen?.length ? memberPicture("Whose action was taken", timesteps, chosen.map((values) => Array.from(values))) : null;
+    const figures = spreads.map((name) => this.spread(SPREADS[name], timesteps, unpackedAll(run.ensemble[name])));
+    const members = chosen.length ? memberPicture("Whose action was taken", timesteps, chosen) : null;
     this.body.replaceChildren(...figures.map((entry) => entry.figure), ...(members ? [members] : []));
     figures.forEach((entry) => entry.chart.show(entry.data));
   }

@@ -20,6 +20,8 @@ function unpacked(text) {
   return kind === "d" ? new Float64Array(bytesOf(text.slice(1))) : Float64Array.from(new Float32Array(bytesOf(text.slice(1))));
 }
 
+const unpackedAll = (columns) => Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, unpacked(packed)]));
+
 function bytesOf(packed) {
   const binary = atob(packed);
   const bytes = new Uint8Array(binary.length);
@@ -78,22 +80,24 @@ function placed(axis, values, points) {
   return result;
 }
 
-const RESAMPLES = 200;
-const EDGE = 5; // of 200 resamples, 2.5 %
+const RESAMPLES = 500;
+const ALL_UP_TO = 4; // so few seeds can be drawn in so few ways that all are taken
 const drawn = new Map();
 
-/** Which of n seeds each of the resamples takes: the same on every page, by a small generator of its own. */
+/** Which of n seeds each of the resamples takes: all ways, or many, by a small generator that is the same on every page. */
 function resamples(n) {
   if (!drawn.has(n)) {
-    const picks = new Uint16Array(RESAMPLES * n);
+    const count = n <= ALL_UP_TO ? n ** n : RESAMPLES;
+    const picks = new Uint16Array(count * n);
     let state = 0x9e3779b9 ^ n;
     for (let place = 0; place < picks.length; place++) {
       state ^= state << 13;
       state ^= state >>> 17;
       state ^= state << 5;
-      picks[place] = (state >>> 0) % n;
+      const way = Math.floor(place / n);
+      picks[place] = n <= ALL_UP_TO ? Math.floor(way / n ** (place % n)) % n : (state >>> 0) % n;
     }
-    drawn.set(n, picks);
+    drawn.set(n, { picks, edge: Math.floor(0.025 * count) });
   }
   return drawn.get(n);
 }
@@ -108,9 +112,9 @@ function summary(seeds) {
   const mean = new Array(count).fill(null);
   const low = new Array(count).fill(null);
   const high = new Array(count).fill(null);
-  const picks = n > 1 ? resamples(n) : null;
-  const least = new Float64Array(EDGE + 1);
-  const most = new Float64Array(EDGE + 1);
+  const { picks, edge } = n > 1 ? resamples(n) : { picks: null, edge: 0 };
+  const least = new Float64Array(edge + 1);
+  const most = new Float64Array(edge + 1);
   const values = new Float64Array(n);
   for (let at = 0; at < count; at++) {
     let sum = 0;
@@ -129,11 +133,11 @@ function summary(seeds) {
     for (let pick = 0; pick < picks.length; pick += n) {
       let total = 0;
       for (let seed = 0; seed < n; seed++) total += values[picks[pick + seed]];
-      if (total < least[EDGE]) keep(least, total, 1);
-      if (total > most[EDGE]) keep(most, total, -1);
+      if (total < least[edge]) keep(least, total, 1);
+      if (total > most[edge]) keep(most, total, -1);
     }
-    low[at] = least[EDGE] / n;
-    high[at] = most[EDGE] / n;
+    low[at] = least[edge] / n;
+    high[at] = most[edge] / n;
   }
   return { mean, low, high };
 }

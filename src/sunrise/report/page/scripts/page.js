@@ -1,15 +1,8 @@
 // The page: what it is made of, its two themes, printing, and what comes while runs go on.
 
-/** Unpack the numbers of a run. */
+/** A run with its evaluations unpacked; what its ensemble logged stays packed until it is looked at. */
 function received(run) {
-  const each = (columns) => Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, unpacked(packed)]));
-  const ensemble = run.ensemble && {
-    timesteps: unpacked(run.ensemble.timesteps),
-    disagreement: run.ensemble.disagreement && each(run.ensemble.disagreement),
-    weight: run.ensemble.weight && each(run.ensemble.weight),
-    chosen: run.ensemble.chosen?.map(unpacked),
-  };
-  return { ...run, eval: each(run.eval), ensemble };
+  return { ...run, eval: unpackedAll(run.eval) };
 }
 
 class Page {
@@ -117,6 +110,7 @@ function printWell(page) {
   const set = (now) => {
     document.documentElement.classList.toggle("printing", now);
     page.repaint();
+    page.curves.drawRest(true);
   };
   addEventListener("beforeprint", () => set(true));
   addEventListener("afterprint", () => set(false));

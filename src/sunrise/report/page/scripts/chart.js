@@ -133,7 +133,7 @@ class LineChart {
     return {
       width,
       height: this.height,
-      padding: [10, 12, 0, 0],
+      padding: [10, 20, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,

@@ -15,6 +15,7 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
+const FORMATS = new Map();
 let lastId = 0;
 const newId = (stem) => `${stem}-${++lastId}`;
 
@@ -24,8 +25,9 @@ function shown(number, digits) {
   const size = Math.abs(number);
   const decimals = digits ?? (size >= 100 || Number.isInteger(number) ? 0 : size >= 1 ? 2 : size >= 0.001 || size === 0 ? 3 : null);
   if (decimals === null) return number.toExponential(2).replaceAll("-", "−");
-  const options = { maximumFractionDigits: decimals, minimumFractionDigits: digits === undefined ? 0 : decimals };
-  return number.toLocaleString("en-US", options).replace("-", "−");
+  const key = `${decimals} ${digits === undefined ? 0 : decimals}`;
+  if (!FORMATS.has(key)) FORMATS.set(key, new Intl.NumberFormat("en-US", { maximumFractionDigits: decimals, minimumFractionDigits: digits === undefined ? 0 : decimals }));
+  return FORMATS.get(key).format(number).replace("-", "−");
 }
 
 /** Steps as on an axis: 20k, 1.5M. */

@@ -22,6 +22,8 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X")
 ACROSS = 4
 """Panels side by side."""
 MOST_MARKS = 12
+LETTERS = 17
+"""Small letters in an inch."""
 
 
 def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (), band: str = "") -> "Figure":
@@ -33,7 +35,8 @@ def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (
     arms = list(dict.fromkeys(curve.arm for curve in curves))
     across = min(max(len(envs), 1), ACROSS)
     down = max(math.ceil(len(envs) / across), 1)
-    figure = Figure(figsize=(max(4.6 * across, 7.0), 3.6 * down + 1.4), layout="constrained")
+    width = max(4.6 * across, 7.0)
+    figure = Figure(figsize=(width, 3.6 * down + 1.4), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
     simulated = any(run.action_repeat > 1 for curve in curves for run in curve.runs)
     for axis in axes.flat[len(envs) :]:
@@ -54,8 +57,8 @@ def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (
     legend = figure.legend(
         handles, [" " + shown(arm) for arm in arms], loc="outside upper center", ncols=min(len(arms), 4), fontsize=9
     )
-    warned = [textwrap.fill(CAUTION + shown(text), 32 * across + 60) for text in cautions]
-    text = textwrap.fill(shown(f"{title} {band}"), 32 * across + 60)
+    warned = [textwrap.fill(CAUTION + shown(text), int(LETTERS * width)) for text in cautions]
+    text = textwrap.fill(shown(f"{title} {band}"), int(LETTERS * width))
     below = figure.supxlabel("\n".join([text, *warned]), fontsize=7, ha="left", x=0.01)
     for part in (*legend.get_texts(), below):
         part.set_parse_math(False)

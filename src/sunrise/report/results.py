@@ -6,8 +6,10 @@ A folder may come from a stranger, and its run may go on while it is read: every
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -79,8 +81,10 @@ def find_runs(places: Iterable[Path]) -> Found:
             for run in read_table(place):
                 runs[place / run.name] = run
             continue
-        before = len(runs)
-        for path, parts in run_folders(Folder(place)):
+        folders = list(run_folders(Folder(place)))
+        if not folders:
+            raise SunriseError(f"there is no run in or below {place}.")
+        for path, parts in folders:
             if len(runs) >= MOST_RUNS:
                 raise SunriseError(f"there are more than {MOST_RUNS:,} runs below {place}: name fewer folders.")
             if path.resolve() in runs:
@@ -90,8 +94,6 @@ def find_runs(places: Iterable[Path]) -> Found:
                 runs[path.resolve()] = read_run(path, "/".join(shown))
             except (SunriseError, OSError) as error:
                 problems.append(f"{clean(str(path))} cannot be read and is left out: {clean(str(error))}")
-        if len(runs) == before and not problems:
-            raise SunriseError(f"there is no run in or below {place}.")
     return Found(tuple(runs.values()), tuple(problems))
 
 
@@ -172,7 +174,13 @@ def read_table(path: Path) -> list[Run]:
 def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Rows of numbers as columns; NaN where a row lacks one, or has what is no number."""
     names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    return {clean(name): np.array([_number(row.get(name)) for row in rows]) for name in names}
+    return {clean(name): _column([row.get(name) for row in rows]) for name in names}
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    if not {type(value) for value in values} <= {int, float, NoneType}:
+        values = [value if type(value) in (int, float) else None for value in values]
+    return np.array(values, float)  # None becomes NaN
 
 
 def evaluated(rows: Sequence[Mapping[str, Any]], repeat: int, metrics: Columns) -> Columns:
@@ -251,16 +259,19 @@ def _table(content: bytes, path: Path, texts: Sequence[str] = ()) -> list[dict[s
     try:
         rows = list(csv.DictReader(content.decode().splitlines(), strict=True))
         return [
-            {key: value if key in texts else _number(value, text=True) for key, value in row.items()} for row in rows
+            {
+                key: _unquoted(value or "") if key in texts else float(value) if value else math.nan
+                for key, value in row.items()
+            }
+            for row in rows
         ]
     except (ValueError, csv.Error, TypeError) as error:
         raise DamagedError(f"{path} is no table of numbers: {error}.") from None
 
 
-def _number(value: Any, text: bool = False) -> float:
-    if text:
-        return float(value) if value else math.nan
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+def _unquoted(text: str) -> str:
+    """A text as it was before it was kept from being a formula."""
+    return text[1:] if re.match(r"'[=+\-@]", text) else text
 
 
 def _whole(value: Any, otherwise: int) -> int:

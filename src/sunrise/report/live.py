@@ -94,7 +94,8 @@ class Live:
         if now != self._seen or not self._version:
             self._seen = now
             found = Found(
-                tuple(seen.run for seen in now.values() if seen.run), tuple(s.problem for s in now.values() if s.problem)
+                tuple(seen.run for seen in now.values() if seen.run),
+                tuple(s.problem for s in now.values() if s.problem),
             )
             self._take(self._build(found, video_link))
         self._looked = time.monotonic()

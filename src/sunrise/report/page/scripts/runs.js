@@ -91,7 +91,7 @@ function runFolds(report) {
       make("p", {}, statusMark(run), run.reason ? `: ${run.reason}` : ""),
       run.command ? make("div", {}, make("h4", {}, "Command"), commandLine(run.command)) : make("p", { class: "note" }, "Its command was not recorded."),
       run.status !== "finished" && run.resume ? make("div", {}, make("h4", {}, "Go on"), commandLine(run.resume)) : null,
-      commonTable("Settings of its own", run.own),
+      commonTable(`Settings of its own: ${run.id}`, run.own),
     ]),
   );
 }

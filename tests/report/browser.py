@@ -38,7 +38,7 @@ def opened(browser: Any, address: str, width: int = 1280, height: int = 800, **o
     page.set_default_timeout(10_000)
     page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
     page.goto(address)
     page.wait_for_function(
         "window.sunriseReport && !document.querySelector('section#curves:not([hidden]) .canvas:empty')"
@@ -46,6 +46,15 @@ def opened(browser: Any, address: str, width: int = 1280, height: int = 800, **o
     yield page
     context.close()
     assert complaints == []
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait for something; Playwright's own way would need the page's policy to allow eval."""
+    for _ in range(500):
+        if page.evaluate(f"Boolean({condition})"):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(condition)
 
 
 def violations(page: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page on a small server of its own, for one person's browser. It answers GET, knows three addresses, and no others.
+"""The page on a small server of its own, for one person's browser: it answers GET, at three addresses.
 
 Whoever may reach it is not trusted: other pages in the same browser (they can name us by a host name that they point
 here, or send what forms send), other users of the machine, and whoever wrote the runs' folders.
@@ -72,7 +72,7 @@ class Server(ThreadingHTTPServer):
     @property
     def is_local(self) -> bool:
         """Whether only this machine reaches it."""
-        return ipaddress.ip_address(self.server_address[0]).is_loopback
+        return ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names us. A page elsewhere can make its own name point here, but not become another."""
@@ -136,10 +136,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer()
 
-    def _refuse(self) -> None:
+    def parse_request(self) -> bool:
+        """Read what is asked; whoever wants to change something is refused."""
+        if not super().parse_request():
+            return False
+        if self.command in ("GET", "HEAD"):
+            return True
         self._send(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain", {"Allow": "GET, HEAD"})
-
-    do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _refuse
+        return False
 
     def _answer(self) -> None:
         self.server.deadlines[self.connection] = time.monotonic() + SENDING
@@ -206,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(chunk)
             left -= len(chunk)
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *arguments: Any) -> None:
         """A page asks every two seconds: nobody wants to read that."""
 
 

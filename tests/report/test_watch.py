@@ -113,26 +113,21 @@ def test_a_folder_may_be_empty_and_fill(tmp_path: Path) -> None:
         assert "broken cannot be read" in " ".join(data(server, first["token"])["warnings"])
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_nothing_but_its_three_addresses_is_served_and_nothing_is_changed(runs: Path) -> None:
+    paths = [
         *("/../secret.txt", "/%2e%2e/secret.txt", "/one/config.json", "//etc/passwd", "http://127.0.0.1/", "/x" * 900),
         *("/video", "/video?run=..&name=secret.txt", "/video?run=one&name=../config.json"),
-        "/video?run=one&name=film.mp4%00",
-    ],
-)
-def test_nothing_but_its_three_addresses_is_served(runs: Path, path: str) -> None:
+        *("/video?run=one&name=film.mp4%00", "/data?" + "a=1&" * 100, "/%00", "/data/../secret.txt", "*"),
+    ]
+    methods = ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW")
     with served(runs) as server:
         data(server)
-        status, _, body = ask(server, path)
-        assert status in (403, 404, 414)
-        assert b"secret" not in body
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "BREW"])
-def test_it_only_answers_those_who_look(runs: Path, method: str) -> None:
-    with served(runs) as server:
-        assert ask(server, "/", method)[0] == 405
+        for path in paths:
+            status, _, body = ask(server, path)
+            assert status in (400, 403, 404, 414), path
+            assert b"secret" not in body
+        for method in methods:
+            assert ask(server, "/", method)[0] == 405, method
         status, headers, body = ask(server, "/data", "HEAD")
         assert (status, body) == (200, b"")
         assert int(headers["Content-Length"]) > 100
@@ -267,3 +262,33 @@ def test_the_command_serves_until_it_is_told_to_end(runs: Path) -> None:
         refused = subprocess.run([*command[:1], *command[3:6], *arguments], capture_output=True, text=True, check=False)
         assert refused.returncode == 2
         assert words in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_real_run_is_watched_from_its_start_to_its_end(tmp_path: Path) -> None:
+    arguments = "--batch-size 8 --learning-starts 20 --buffer-size 400 --net-arch 8 8 --ensemble-size 3 --log-freq 20"
+    length = "--eval-freq 100 --eval-episodes 1 --save-freq 100 --total-timesteps 100000"
+    command = f"train sac --env-id Pendulum-v1 {arguments} {length} --run-dir {tmp_path}/runs/one"
+    (tmp_path / "runs").mkdir()
+    with served(tmp_path / "runs") as server:
+        token, sizes, seen = "", [], {}
+        process = subprocess.Popen([sys.executable, "-m", "sunrise", *command.split()], stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + 120
+            while time.monotonic() < until and not (seen and seen["timesteps"] >= 400):
+                change = data(server, token)
+                token = change["token"]
+                for run in change["runs"]:
+                    assert run["timesteps"] >= seen.get("timesteps", 0)
+                    seen = run
+                    sizes.append(run["timesteps"])
+                time.sleep(0.2)
+            assert len(sizes) > 2  # it was seen on its way
+            assert seen["status"] == "running"
+            assert 0 < seen["left"] < 1e6
+        finally:
+            process.terminate()
+            process.wait(60)
+        last = data(server, token)["runs"][0]
+        assert last["status"] == "stopped"
+        assert last["resume"] == f"sunrise resume {tmp_path}/runs/one"

@@ -11,6 +11,7 @@ import logging
 import re
 import socket
 import socketserver
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -116,8 +117,6 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that broke is no news; anything else is a line, not a traceback."""
-        import sys
-
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             log.warning("A request could not be answered: %r", error)
@@ -151,17 +150,20 @@ class Handler(BaseHTTPRequestHandler):
         if len(hosts) != 1 or not self.server.knows(hosts[0].strip()):
             self._send(HTTPStatus.FORBIDDEN, b"this server does not go by that name\n", "text/plain")
             return
-        address = urlsplit(self.path) if self.path.startswith("/") and not self.path.startswith("//") else None
-        asked = parse_qs(address.query, max_num_fields=4) if address else {}
-        first = {name: values[0] for name, values in asked.items()}
-        if address and address.path == "/":
+        try:
+            address = urlsplit(self.path if self.path.startswith("/") and not self.path.startswith("//") else "")
+            asked = {name: values[0] for name, values in parse_qs(address.query, max_num_fields=4).items()}
+        except ValueError:
+            self._send(HTTPStatus.BAD_REQUEST, b"that is no address\n", "text/plain")
+            return
+        if address.path == "/":
             page = page_html(self.server.live.content(), live=True)
             self._send(HTTPStatus.OK, page.encode(), "text/html; charset=utf-8", {"Content-Security-Policy": POLICY})
-        elif address and address.path == "/data":
-            change = json.dumps(self.server.live.since(first.get("since", "")), allow_nan=False, separators=(",", ":"))
+        elif address.path == "/data":
+            change = json.dumps(self.server.live.since(asked.get("since", "")), allow_nan=False, separators=(",", ":"))
             self._send(HTTPStatus.OK, change.encode(), "application/json")
-        elif address and address.path == "/video":
-            self._video(first.get("run", ""), first.get("name", ""))
+        elif address.path == "/video":
+            self._video(asked.get("run", ""), asked.get("name", ""))
         else:
             self._send(HTTPStatus.NOT_FOUND, b"there is nothing here\n", "text/plain")
 

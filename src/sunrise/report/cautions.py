@@ -26,6 +26,7 @@ def cautions(runs: Sequence[Run], way: Protocol, counted: Sequence[Run], problem
     found = [Caution("unreadable", problem) for problem in problems]
     for kind, look in LOOKS.items():
         found += [Caution(kind, text) for text in look(counted if kind in OF_COUNTED else runs)]
+    found += [Caution("unequal", text) for text in unequal_seeds(runs, counted)]
     left_out = len(runs) - len(counted)
     if left_out:
         found.append(Caution("left out", f"{left_out} of {len(runs)} runs are in the curves and not in the tables."))
@@ -51,10 +52,10 @@ def few_seeds(runs: Sequence[Run]) -> Iterator[str]:
         yield f"Fewer than {FEW_SEEDS} seeds ({seeds}) of {where}: intervals of so few runs are too narrow to decide."
 
 
-def unequal_seeds(runs: Sequence[Run]) -> Iterator[str]:
+def unequal_seeds(runs: Sequence[Run], counted: Sequence[Run]) -> Iterator[str]:
     """Arms that were not run alike."""
     envs, arms = dict.fromkeys(run.env for run in runs), dict.fromkeys(run.arm for run in runs)
-    pairs = by_pair(runs)
+    pairs = by_pair(counted)
     lacking = [f"{arm} on {env}" for env in envs for arm in arms if (env, arm) not in pairs]
     if lacking:
         yield f"There is no run of {listed(lacking)}: what is over all tasks is over those that every arm has."
@@ -63,7 +64,7 @@ def unequal_seeds(runs: Sequence[Run]) -> Iterator[str]:
         if len(set(counts.values())) > 1:
             shown = [f"{arm} {count}" for arm, count in counts.items()]
             yield f"Unequal numbers of runs on {env}: {listed(shown, 20)}."
-    doubled = twins(runs)
+    doubled = twins(counted)
     if doubled:
         yield f"The same seed twice in one arm: {listed([run.name for run in doubled])}. These are no independent runs."
 
@@ -145,13 +146,12 @@ LOOKS: Mapping[str, Callable[[Sequence[Run]], Iterator[str]]] = {
     "settings": more_than_one_setting,
     "tuned": tuned,
     "unfinished": unfinished,
-    "unequal": unequal_seeds,
     "few episodes": few_episodes,
     "machines": different_machines,
 }
 
 
-OF_COUNTED = ("few seeds", "unequal")
+OF_COUNTED = ("few seeds",)
 """What is asked of the runs that the tables count, not of all."""
 
 

@@ -21,11 +21,15 @@ class Caution(NamedTuple):
     text: str
 
 
-def cautions(runs: Sequence[Run], way: Protocol, counted: Sequence[Run], problems: Sequence[str] = ()) -> list[Caution]:
+def cautions(
+    runs: Sequence[Run], way: Protocol, counted: Sequence[Run], baseline: str, problems: Sequence[str] = ()
+) -> list[Caution]:
     """All that is to be said of these runs; `counted` are those that the tables count."""
-    found = [Caution("unreadable", problem) for problem in problems]
+    found = [Caution("noted", problem) for problem in problems]
     for kind, look in LOOKS.items():
         found += [Caution(kind, text) for text in look(counted if kind in OF_COUNTED else runs)]
+    found += [Caution("settings", text) for text in more_than_one_setting(runs, baseline)]
+    found += [Caution("unequal", text) for text in unequal_seeds(runs, counted)]
     left_out = len(runs) - len(counted)
     if left_out:
         found.append(Caution("left out", f"{left_out} of {len(runs)} runs are in the curves and not in the tables."))
@@ -51,10 +55,10 @@ def few_seeds(runs: Sequence[Run]) -> Iterator[str]:
         yield f"Fewer than {FEW_SEEDS} seeds ({seeds}) of {where}: intervals of so few runs are too narrow to decide."
 
 
-def unequal_seeds(runs: Sequence[Run]) -> Iterator[str]:
+def unequal_seeds(runs: Sequence[Run], counted: Sequence[Run]) -> Iterator[str]:
     """Arms that were not run alike."""
     envs, arms = dict.fromkeys(run.env for run in runs), dict.fromkeys(run.arm for run in runs)
-    pairs = by_pair(runs)
+    pairs = by_pair(counted)
     lacking = [f"{arm} on {env}" for env in envs for arm in arms if (env, arm) not in pairs]
     if lacking:
         yield f"There is no run of {listed(lacking)}: what is over all tasks is over those that every arm has."
@@ -63,7 +67,7 @@ def unequal_seeds(runs: Sequence[Run]) -> Iterator[str]:
         if len(set(counts.values())) > 1:
             shown = [f"{arm} {count}" for arm, count in counts.items()]
             yield f"Unequal numbers of runs on {env}: {listed(shown, 20)}."
-    doubled = twins(runs)
+    doubled = twins(counted)
     if doubled:
         yield f"The same seed twice in one arm: {listed([run.name for run in doubled])}. These are no independent runs."
 
@@ -102,25 +106,30 @@ def because(run: Run) -> str:
     return f" ({run.reason})" if run.reason else ""
 
 
-def more_than_one_setting(runs: Sequence[Run]) -> Iterator[str]:
-    """Where arms differ in several settings, none of them alone explains a difference."""
+def more_than_one_setting(runs: Sequence[Run], baseline: str) -> Iterator[str]:
+    """Where an arm differs from the baseline in several settings, none of them alone explains a difference."""
     known = [run for run in runs if run.algo]
     if len(known) < len(runs):
         yield f"The settings and versions of {len(runs) - len(known)} runs are not known: they come from a table."
-    found = differences(known)
-    between = {name: values for name, values in found.items() if _differs_between_arms(known, name)}
-    if "algo" in between and len(between) > 1:
-        others = [name for name in between if name != "algo"]
-        shared = {name for name in others if all(name in run.settings for run in known)}
-        between = {name: values for name, values in between.items() if name == "algo" or name in shared}
-    if len(between) > 1:
-        shown = [f"{name} ({' / '.join(map(plain, values[:MOST_NAMES]))})" for name, values in between.items()]
-        yield f"The arms differ in more than one setting: {listed(shown, 12)}. No one of them alone explains a score."
+    for arm in dict.fromkeys(run.arm for run in known if run.arm != baseline):
+        both = [run for run in known if run.arm in (arm, baseline)]
+        found = {name: values for name, values in differences(both).items() if _differs_between_arms(both, name)}
+        if "algo" in found:  # what only one of two algorithms has is no difference of its own
+            found = {n: v for n, v in found.items() if n == "algo" or all(n in run.settings for run in both)}
+        if len(found) > 1:
+            yield (
+                f"{arm} differs from {baseline} in more than one setting: {listed(valued(found), 12)}. "
+                "No one of them alone explains a score."
+            )
     for (env, arm), own in by_pair(known).items():
         within = differences(own)
         if within:
-            shown = [f"{name} ({' / '.join(map(plain, values[:MOST_NAMES]))})" for name, values in within.items()]
-            yield f"The runs of {arm} on {env} differ in more than their seed: {listed(shown, 12)}."
+            yield f"The runs of {arm} on {env} differ in more than their seed: {listed(valued(within), 12)}."
+
+
+def valued(settings: Mapping[str, Sequence[Value]]) -> list[str]:
+    """Settings with the values that they have."""
+    return [f"{name} ({' / '.join(map(plain, values[:MOST_NAMES]))})" for name, values in settings.items()]
 
 
 def different_machines(runs: Sequence[Run]) -> Iterator[str]:
@@ -142,16 +151,14 @@ def tuned(runs: Sequence[Run]) -> Iterator[str]:
 
 LOOKS: Mapping[str, Callable[[Sequence[Run]], Iterator[str]]] = {
     "few seeds": few_seeds,
-    "settings": more_than_one_setting,
     "tuned": tuned,
     "unfinished": unfinished,
-    "unequal": unequal_seeds,
     "few episodes": few_episodes,
     "machines": different_machines,
 }
 
 
-OF_COUNTED = ("few seeds", "unequal")
+OF_COUNTED = ("few seeds",)
 """What is asked of the runs that the tables count, not of all."""
 
 

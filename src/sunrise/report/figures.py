@@ -22,6 +22,10 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X")
 ACROSS = 4
 """Panels side by side."""
 MOST_MARKS = 12
+LONGEST = 48
+"""Letters of an arm's name in the legend."""
+FEW = 5
+"""Runs that can be told apart behind the mean."""
 LETTERS = 17
 """Small letters in an inch."""
 
@@ -55,7 +59,11 @@ def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (
         axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
     handles = [Line2D([], [], **_style(number), markersize=4, linewidth=1.8) for number in range(len(arms))]
     legend = figure.legend(
-        handles, [" " + shown(arm) for arm in arms], loc="outside upper center", ncols=min(len(arms), 4), fontsize=9
+        handles,
+        [" " + textwrap.shorten(shown(arm), LONGEST, placeholder=" …") for arm in arms],
+        loc="outside upper center",
+        ncols=min(len(arms), 4),
+        fontsize=9,
     )
     warned = [textwrap.fill(CAUTION + shown(text), int(LETTERS * width)) for text in cautions]
     text = textwrap.fill(shown(f"{title} {band}"), int(LETTERS * width))
@@ -76,9 +84,10 @@ def _style(number: int) -> dict[str, Any]:
 
 def _draw(axis: Any, curve: Curve, number: int, simulated: bool) -> None:
     style = _style(number)
+    faint = 0.25 if len(curve.runs) <= FEW else 0.12
     for run in curve.runs:
         steps, values = evaluated_points(run)
-        axis.plot(steps * (run.action_repeat if simulated else 1), values, color=style["color"], alpha=0.25, lw=0.7)
+        axis.plot(steps * (run.action_repeat if simulated else 1), values, color=style["color"], alpha=faint, lw=0.7)
     x = curve.env_steps if simulated else curve.timesteps
     every = max(len(x) // MOST_MARKS, 1)
     axis.plot(x, curve.mean, **style, markersize=4, markevery=every, linewidth=1.8)

@@ -19,10 +19,11 @@ from sunrise.report.protocols import protocol, scored
 from sunrise.report.results import Run, find_runs
 from sunrise.report.scores import Choice, choose_scale
 from sunrise.report.statistics import performance_profile, stratified_interval
-from sunrise.report.tables import FORMS, Table, as_markdown, as_text, markdown, spreadsheet
+from sunrise.report.tables import CAUTION, FORMS, Table, as_markdown, as_text, markdown, shown, spreadsheet
 
 EVALUATION_COLUMNS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
 PROFILE_POINTS = 41
+LENGTHS = {"timesteps": "timesteps", "env_steps": "simulator steps"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Report(NamedTuple):
     title: str
     sentence: str
     """What was compared, on what, with how many seeds, by which protocol."""
+    about: str
+    """How it was run, where somebody said so."""
     cautions: tuple[Caution, ...]
     runs: tuple[Run, ...]
     plan: Plan
@@ -81,9 +84,10 @@ def make_report(
     options: Options | None = None,
     problems: Sequence[str] = (),
     title: str = "Comparison of runs",
+    about: str = "",
     order: Sequence[str] = (),
 ) -> Report:
-    """A report of some runs; `order` puts arms that it names first."""
+    """A report of some runs; `problems` are cautions of the caller's own, `order` puts arms that it names first."""
     options = options or Options()
     _require(options)
     runs = named_arms(runs)
@@ -92,7 +96,8 @@ def make_report(
     finished = tuple(run for run in runs if run.finished)
     counted = runs if options.unfinished or not finished else finished
     envs = tuple(dict.fromkeys(run.env for run in runs))
-    arms = tuple(sorted(dict.fromkeys(run.arm for run in runs), key=lambda a: order.index(a) if a in order else 999))
+    place = {name: number for number, arm in enumerate(order) for name in (arm, arm.replace(",", ""))}
+    arms = tuple(sorted(dict.fromkeys(run.arm for run in runs), key=lambda a: place.get(a, len(place))))
     way = protocol(options.protocol, options.last_k)
     scale = choose_scale(options.normalise, scored(counted, way))
     numbers = options.last_k, options.confidence, options.reps, options.seed
@@ -101,7 +106,8 @@ def make_report(
     return Report(
         title,
         in_one_sentence(plan),
-        tuple(cautions(runs, way, counted, problems)),
+        about,
+        tuple(cautions(runs, way, counted, plan.baseline, problems)),
         runs,
         plan,
         tuple(table for table in tables if table.rows),
@@ -110,10 +116,12 @@ def make_report(
     )
 
 
-def report_of(places: Iterable[Path], options: Options | None = None, title: str = "Comparison of runs") -> Report:
+def report_of(
+    places: Iterable[Path], options: Options | None = None, title: str = "Comparison of runs", about: str = ""
+) -> Report:
     """A report of every run below some folders."""
     found = find_runs(places)
-    return make_report(found.runs, options, found.problems, title)
+    return make_report(found.runs, options, found.problems, title, about)
 
 
 def _require(options: Options) -> None:
@@ -135,11 +143,20 @@ def in_one_sentence(plan: Plan) -> str:
     """What was compared, on what, with how many seeds, by which protocol."""
     counts = sorted({len(own) for own in by_pair(plan.runs).values()})
     runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    ends = sorted({int(run.evaluations["timesteps"][-1]) for run in plan.runs if run.evaluations["timesteps"].size})
-    length = "" if not ends else f", {ends[-1]:,} timesteps" if len(ends) == 1 else f", up to {ends[-1]:,} timesteps"
+    ended = [run for run in plan.runs if run.evaluations["timesteps"].size]
+    length = "".join(
+        f", {counted([run.evaluations[name][-1] for run in ended])} {what}"
+        for name, what in LENGTHS.items()
+        if ended and (name == "timesteps" or any(run.action_repeat > 1 for run in ended))
+    )
     what = f"{listed(plan.arms, 6)} compared" if len(plan.arms) > 1 else f"{plan.arms[0]}"
     seeds = f"{runs} seed{'s' * (counts[-1] > 1)}{' each' * (len(plan.arms) * len(plan.envs) > 1)}"
     return f"{what} on {listed(plan.envs, 6)}: {seeds}{length}, by the {plan.protocol.label}."
+
+
+def counted(ends: Sequence[float]) -> str:
+    """A number of steps, or the most of several."""
+    return f"{'up to ' if len(set(ends)) > 1 else ''}{int(max(ends)):,}"
 
 
 def profiles(plan: Plan) -> tuple[Profile, ...]:
@@ -162,17 +179,19 @@ def profiles(plan: Plan) -> tuple[Profile, ...]:
 
 def as_screen(report: Report) -> str:
     """The sentence, the cautions once, and every table but the list of runs."""
-    top = [report.sentence, *(f"CAUTION: {text}" for text in report.warned)]
+    said = filter(None, (report.title, report.sentence, report.about))
+    top = [*map(shown, said), *(CAUTION + shown(text) for text in report.warned)]
     tables = [as_text(table) for table in report.tables if table.name != "runs"]
     return "\n\n".join(["\n".join(top), *tables])
 
 
 def as_document(report: Report, pictures: Sequence[str]) -> str:
     """One Markdown document with all tables."""
-    warned = "\n>\n".join(f"> **CAUTION:** {markdown(text)}" for text in report.warned)
+    warned = "\n>\n".join(f"> **{CAUTION.strip()}** {markdown(text)}" for text in report.warned)
     tables = ["#" + as_markdown(table).rstrip() for table in report.tables]
     drawn = [f"![learning curves]({name})" for name in pictures if name.endswith(".png")]
-    parts = [f"# {markdown(report.title)}", markdown(report.sentence), warned, *drawn, *tables]
+    said = [markdown(text) for text in (report.sentence, report.about) if text]
+    parts = [f"# {markdown(report.title)}", *said, warned, *drawn, *tables]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -198,20 +217,16 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
     folder.make()
     files = {"results.csv": evaluation_rows(report.runs)}
     for table in report.tables:
-        labelled = replace_title(table, report.sentence)
+        labelled = table._replace(title=" ".join(filter(None, (table.title + ".", report.sentence, report.about))))
         files |= {f"{table.name}.{kind}": form(labelled, report.warned) for kind, form in FORMS.items()}
     pictures: list[str] = []
     if figures:
         from sunrise.report.figures import draw_curves, write_figure
 
         band = f"Bands: {report.plan.percent} interval of the mean; faint: single runs."
-        pictures = write_figure(draw_curves(report.curves, report.sentence, report.warned, band), folder, "curves")
+        said = " ".join(filter(None, (report.sentence, report.about)))
+        pictures = write_figure(draw_curves(report.curves, said, report.warned, band), folder, "curves")
     files["report.md"] = as_document(report, pictures)
     for name, content in files.items():
         folder.write(name, content.encode())
     return [*files, *pictures]
-
-
-def replace_title(table: Table, sentence: str) -> Table:
-    """The table with the sentence in its title: a file of its own says what it is of."""
-    return table._replace(title=f"{table.title}. {sentence}")

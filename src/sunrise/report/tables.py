@@ -44,14 +44,18 @@ def shown(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def number(value: float) -> str:
-    """A number with as many digits as are of use."""
+def number(value: float, digits: int | None = None) -> str:
+    """A number with as many digits after the point as are of use, or as others beside it have."""
     if not math.isfinite(value):
         return NOTHING
-    size = abs(value)
-    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{digits_of(value) if digits is None else digits}f}"
     return text[1:] if text.startswith("-") and not float(text) else text
+
+
+def digits_of(value: float) -> int:
+    """Digits after the point that are of use."""
+    size = abs(value)
+    return 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
 
 
 def cell_text(cell: Cell) -> str:
@@ -67,11 +71,13 @@ def estimate_text(found: Estimate) -> str:
     """`mean ± deviation [low, high]`; of one run the number alone."""
     if not math.isfinite(found.value):
         return NOTHING
-    text = number(found.value)
+    numbers = [found.value, found.spread, found.low, found.high]
+    digits = digits_of(max(abs(value) for value in numbers if math.isfinite(value)))
+    text, spread, low, high = (number(value, digits) for value in numbers)
     if math.isfinite(found.spread):
-        text += f" ± {number(found.spread)}"
+        text += f" ± {spread}"
     if math.isfinite(found.low) and math.isfinite(found.high):
-        return f"{text} [{number(found.low)}, {number(found.high)}]"
+        return f"{text} [{low}, {high}]"
     return f"{text} (one run)" if found.runs == 1 else text
 
 
@@ -115,13 +121,17 @@ def as_csv(table: Table, cautions: Sequence[str] = ()) -> str:
 
 def as_markdown(table: Table, cautions: Sequence[str] = ()) -> str:
     """A heading, the cautions and a table."""
-    rows = [list(table.header), *([cell_text(cell) for cell in row] for row in table.rows)]
-    lines = ["| " + " | ".join(map(markdown, row)) + " |" for row in rows]
+    rows = [list(table.header), *table.rows]
+    lines = ["| " + " | ".join(_markdown_cell(cell) for cell in row) + " |" for row in rows]
     lines.insert(1, "|" + "---|" * len(table.header))
     warned = [f"> **{CAUTION.strip()}** {markdown(caution)}\n>" for caution in cautions]
     warned = [*warned[:-1], warned[-1].removesuffix("\n>"), ""] if warned else []
     note = ["", markdown(table.note)] if table.note else []
     return "\n".join([f"# {markdown(table.title)}", "", *warned, *lines, *note]) + "\n"
+
+
+def _markdown_cell(cell: Cell) -> str:
+    return markdown(cell) if isinstance(cell, str) else cell_text(cell)  # numbers in brackets are no link
 
 
 def as_latex(table: Table, cautions: Sequence[str] = ()) -> str:

@@ -15,10 +15,9 @@ from sunrise.record import CONFIG, STATUS, RunFolder
 from sunrise.report.results import MOST_RUNS, Found, Run, clean, read_run, run_folders
 
 PAUSE = 1.0
-"""Seconds that a look at the folder is good for, however many ask."""
+"""Seconds that a look at the folder is good for, however many ask; longer where looking took longer."""
 Build = Callable[[Found, Callable[[Run, Path], str]], dict[str, Any]]
 """From runs, and from where their videos are, to what the page shows."""
-Parts = dict[str, str]
 
 
 class Seen(NamedTuple):
@@ -41,7 +40,7 @@ class Live:
         self._content: dict[str, Any] = {}
         self._runs: dict[str, Any] = {}
         self._changed: dict[tuple[str, str], int] = {}
-        self._looked = -PAUSE
+        self._next = 0.0
         self._lock = threading.Lock()
 
     def content(self) -> dict[str, Any]:
@@ -82,7 +81,8 @@ class Live:
 
     def _look(self) -> None:
         """See what is there now; a look holds for a while."""
-        if time.monotonic() - self._looked < PAUSE:
+        begun = time.monotonic()
+        if begun < self._next:
             return
         now: dict[tuple[str, ...], Seen] = {}
         for path, parts in run_folders(self.root):
@@ -98,7 +98,8 @@ class Live:
                 tuple(s.problem for s in now.values() if s.problem),
             )
             self._take(self._build(found, video_link))
-        self._looked = time.monotonic()
+        ended = time.monotonic()
+        self._next = ended + PAUSE * max(1.0, ended - begun)
 
     def _read(self, path: Path, parts: tuple[str, ...], stamp: tuple[Any, ...]) -> Seen:
         try:

@@ -98,12 +98,13 @@ class LineChart {
   show(data) {
     this.data = data;
     this.axis = data[0];
-    if (this.plot) this.plot.setData(data);
+    if (this.plot && !this.outdated) this.plot.setData(data);
     else this.build();
     this.tell(this.x);
   }
 
   build() {
+    this.outdated = false; // by another theme
     this.plot?.destroy();
     const width = Math.max(this.holder.clientWidth, 200);
     this.plot = new uPlot(this.options(width), this.data, this.holder);

@@ -226,7 +226,8 @@ class Curves {
   }
 
   redraw() {
-    for (const panel of this.panels.values()) panel.chart.redraw();
+    for (const panel of this.panels.values()) panel.chart.outdated = true;
+    this.draw();
     for (const [place, sample] of [...this.controls.querySelectorAll(".sample")].entries()) sample.replaceWith(lineSample(place));
   }
 

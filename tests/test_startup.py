@@ -1,11 +1,15 @@
 """What need not be computed is not imported: looking at a list or a folder takes a moment."""
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from sunrise import commands
+from sunrise.cli import COMMANDS
 
 HEAVY = ("jax", "gymnasium", "mujoco", "tensorboard", "matplotlib", "optax", "equinox")
 
@@ -44,3 +48,10 @@ def test_a_run_is_inspected_without_what_computes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "sunrise", *words.split()], check=True, capture_output=True)
     assert imported(command("inspect", str(run))) == set()
     assert imported(command("inspect", str(run), "--json")) == set()
+
+
+def test_a_command_is_a_file_and_a_line() -> None:
+    files = {path.stem for path in Path(commands.__file__).parent.glob("*.py")}
+    assert files - {"__init__", "flags", "learning"} == set(COMMANDS)
+    for name in COMMANDS:
+        assert callable(importlib.import_module(f"sunrise.commands.{name}").run)

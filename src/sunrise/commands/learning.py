@@ -1,0 +1,20 @@
+"""What `train` and `resume` have in common: train to the end, and say what to do next."""
+
+from typing import TYPE_CHECKING
+
+from sunrise.console import say
+
+if TYPE_CHECKING:
+    from sunrise.agents import Agent
+
+
+def learn(model: "Agent", timesteps: int, run_dir: str) -> None:
+    """Train on from where the model is, and say what to do next, however it ends."""
+    try:
+        model.learn(timesteps, log_interval=None, reset_num_timesteps=False)
+    except KeyboardInterrupt:
+        say(f"\nStopped at timestep {model.num_timesteps:,}; saved up to {max(model.life.saved_at, 0):,} in {run_dir}.")
+        say(f"Go on: sunrise resume {run_dir}")
+        say(f"Look at the agents: sunrise evaluate {run_dir}")
+        raise SystemExit(130) from None
+    say(f"Finished. Next: sunrise evaluate {run_dir}")

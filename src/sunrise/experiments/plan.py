@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.groups import from_pixels
+from sunrise.config.length import Length
 from sunrise.console import console, counted, say
 from sunrise.errors import SunriseError
 from sunrise.experiments.estimate import BASIS, as_time, estimate
@@ -15,7 +17,6 @@ from sunrise.experiments.outcome import is_atari, write_outcome
 from sunrise.experiments.paper import Experiment, Scale
 from sunrise.experiments.runs import Run, choose, configured, expand, repeat_of
 from sunrise.record import RunFolder
-from sunrise.settings import Length, from_pixels
 
 if TYPE_CHECKING:
     from sunrise.agents import Agent

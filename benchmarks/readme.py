@@ -115,11 +115,11 @@ def kills(result: Result) -> list[str]:
 
 
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
-    "speed": ("README.md", "sac", speed),
-    "rainbow": ("README.md", "rainbow", rainbow),
-    "atari": ("README.md", "atari_loop", atari_loop),
-    "convolution": ("README.md", "convolution", convolution),
-    "checkpoint": ("README.md", "checkpoint", checkpoint),
+    "speed": ("docs/speed.md", "sac", speed),
+    "rainbow": ("docs/speed.md", "rainbow", rainbow),
+    "atari": ("docs/speed.md", "atari_loop", atari_loop),
+    "convolution": ("docs/speed.md", "convolution", convolution),
+    "checkpoint": ("docs/reliability.md", "checkpoint", checkpoint),
     "attack": ("docs/reliability.md", "attack", attack),
     "kills": ("docs/reliability.md", "kills", kills),
     "weight_cost": ("docs/weights.md", "weight_cost", weight_cost),

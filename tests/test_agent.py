@@ -16,8 +16,8 @@ from gymnasium.vector import SyncVectorEnv
 import sunrise
 from sunrise import SAC, NonFiniteError, SunriseError
 from sunrise.config import migrations
+from sunrise.config.settings import flatten_config
 from sunrise.ensemble import Ensemble
-from sunrise.settings import flatten_config
 from tests import tiny, toys
 
 toys.register()

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from sunrise import SAC
-from sunrise.algorithms import ALGORITHMS, starting
+from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.resolve import defaults_for
+from sunrise.config.settings import flatten_config, with_settings
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import Use
 from sunrise.learners.simba import simba
-from sunrise.settings import flatten_config, with_settings
 from tests import tiny
 from tests.plain import KEY, member
 from tests.plain_redq import PlainManyTD3, PlainREDQ, forward
@@ -95,15 +96,15 @@ def test_an_actor_that_waits_cannot_be_in_the_target() -> None:
 
 
 def test_presets_are_the_settings_of_their_sources_and_yield_to_the_task() -> None:
-    redq = flatten_config(starting("sac", "Hopper-v5", "redq"))
+    redq = flatten_config(defaults_for(ALGORITHMS["sac"], "Hopper-v5", "redq"))
     assert (redq["n_critics"], redq["critic_subset"], redq["gradient_steps"], redq["policy_delay"]) == (10, 2, 20, 20)
     assert (redq["actor_value"], redq["init"], redq["learning_starts"]) == ("mean", "xavier", 5000)
     assert redq["target_entropy"] == -1.0  # MBPO's for this task; elsewhere minus the number of actions
-    droq = flatten_config(starting("sac", "dmc/cheetah-run", "droq"))
+    droq = flatten_config(defaults_for(ALGORITHMS["sac"], "dmc/cheetah-run", "droq"))
     assert (droq["n_critics"], droq["layer_norm"], droq["dropout"], droq["target_entropy"]) == (2, True, 0.01, "auto")
     assert (droq["action_repeat"], droq["ent_coef"]) == (4, "auto")  # the task's own, but for what DroQ says itself
     assert redq["ensemble_size"] == droq["ensemble_size"] == 5
-    assert starting("sac", "Hopper-v5", "ours") == starting("sac", "Hopper-v5")
+    assert defaults_for(ALGORITHMS["sac"], "Hopper-v5", "ours") == defaults_for(ALGORITHMS["sac"], "Hopper-v5")
 
 
 @pytest.mark.parametrize(
@@ -116,11 +117,11 @@ def test_presets_are_the_settings_of_their_sources_and_yield_to_the_task() -> No
 )
 def test_an_unknown_preset_is_refused_with_the_nearest_right_one(algo: str, preset: str, words: str) -> None:
     with pytest.raises(SunriseError, match=words):
-        starting(algo, "", preset)
+        defaults_for(ALGORITHMS[algo], "", preset)
 
 
 SIMBA: dict[str, Any] = {
-    **ALGORITHMS["sac"].presets["simba"],
+    **ALGORITHMS["sac"].presets["simba"].settings,
     "simba_actor": (4, 1),
     "simba_critic": (6, 2),
 }

@@ -11,8 +11,8 @@ import pytest
 
 from sunrise import NonFiniteError, SunriseError
 from sunrise.agents import AGENTS, Agent
-from sunrise.algorithms import ALGORITHMS
-from sunrise.settings import flatten_config
+from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.settings import flatten_config
 from tests import runs, tiny
 from tests.image_control import Dot
 

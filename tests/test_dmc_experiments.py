@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from sunrise.algorithms import starting
 from sunrise.cli import main
 from sunrise.commands.report import finish
+from sunrise.config.algorithms import algorithm
+from sunrise.config.length import Length
+from sunrise.config.resolve import defaults_for
+from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 from sunrise.experiments.outcome import outcome_of
 from sunrise.experiments.paper import DMC
@@ -16,7 +19,6 @@ from sunrise.experiments.plan import execute
 from sunrise.experiments.runs import Run, choose, configured, expand
 from sunrise.report.published import published_for
 from sunrise.report.results import find_runs, read_table
-from sunrise.settings import Length, flatten_config
 
 HERE = Path(__file__).parents[1]
 
@@ -44,8 +46,8 @@ def test_a_task_has_as_many_timesteps_as_its_action_repeat_leaves() -> None:
 @pytest.mark.parametrize("algo", ["sac", "discor"])
 def test_on_deepmind_control_the_entropy_weight_starts_at_the_papers_tenth(algo: str) -> None:
     for env in ("dmc/cartpole-swingup_sparse", "dmc/humanoid-run"):
-        assert flatten_config(starting(algo, env))["ent_coef"] == "auto_0.1"
-    assert flatten_config(starting(algo, "sunrise/Hopper-v0"))["ent_coef"] == "auto"
+        assert flatten_config(defaults_for(algorithm(algo), env))["ent_coef"] == "auto_0.1"
+    assert flatten_config(defaults_for(algorithm(algo), "sunrise/Hopper-v0"))["ent_coef"] == "auto"
     runs = expand(*choose("fig3b", "paper", None, ()), Path("out"), "ours", {})
     assert {flatten_config(configured(run))["ent_coef"] for run in runs} == {"auto_0.1"}
 

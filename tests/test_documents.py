@@ -13,7 +13,7 @@ from sunrise.agents import AGENTS, Agent
 from sunrise.cli import main
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted({ROOT / "README.md", *ROOT.glob("docs/**/*.md")})
+DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 SMALL = {"total-timesteps": "60", "ensemble-size": "2", "batch-size": "4", "eval-freq": "0", "save-freq": "0"}
 SMALL |= {"learning-starts": "50", "buffer-size": "200", "net-arch": "8"}
 PICTURES = {"render-size": "32", "filters": "2", "conv-layers": "2", "feature-dim": "4"}
@@ -123,6 +123,14 @@ def shorter(cls: type[Agent], name: str, small: dict[str, Any]) -> type[Agent]:
             return super().learn(min(total_timesteps, 60), *rest, **more)
 
     return Short
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_of_a_document_leads_to_a_file(document: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    missing = [link for link in links if link and not (document.parent / link).exists()]
+    assert not missing
 
 
 def test_the_documents_are_found() -> None:

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 import pytest
 
-from sunrise.algorithms import ALGORITHMS, algorithm
-from sunrise.settings import flatten_config, with_settings
+from sunrise.config.algorithms import ALGORITHMS, algorithm
+from sunrise.config.settings import flatten_config, with_settings
 from sunrise.types import Batch
 from tests import tiny
 

@@ -10,15 +10,16 @@ import pytest
 
 from sunrise import CURL, RAD, SAC, DrQ, SunriseError
 from sunrise.agents import load_run
-from sunrise.algorithms import starting
 from sunrise.cli import main
+from sunrise.config.algorithms import algorithm
+from sunrise.config.resolve import defaults_for, without_auto
+from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import PAPER_TASKS
 from sunrise.envs.renderers import resolve
 from sunrise.experiments.paper import SEARCH
 from sunrise.fitting import moves_on
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import flatten_config, resolved
 from tests.image_control import Dot
 
 TINY: dict[str, Any] = {
@@ -46,7 +47,7 @@ def register() -> None:
 
 
 def test_the_defaults_are_the_papers() -> None:
-    rad = flatten_config(resolved(starting("rad")))
+    rad = flatten_config(without_auto(defaults_for(algorithm("rad"))))
     paper = {
         "pixels": True,
         "render_size": 100,
@@ -73,7 +74,7 @@ def test_the_defaults_are_the_papers() -> None:
     assert SEARCH["dmc"] == {"weight_temperature": (10, 100), "bootstrap_prob": (0.5, 1.0), "ucb_lambda": (1, 5, 10)}
     for name, values in SEARCH["dmc"].items():
         assert rad[name] in values
-    drq = flatten_config(starting("drq"))
+    drq = flatten_config(defaults_for(algorithm("drq")))
     own = {"render_size": 84, "batch_size": 512, "alpha_learning_rate": 1e-3, "alpha_beta": 0.9}
     own |= {"tau": 0.01, "encoder_tau": 0.01, "views": 2, "target_views": 2, "shift_pad": 4}
     assert {name: drq[name] for name in own} == own
@@ -89,11 +90,11 @@ def test_a_task_of_the_paper_brings_its_settings_and_the_user_has_the_last_word(
         "ball_in_cup-catch": 4,
         "cartpole-swingup_sparse": 8,
     }
-    cheetah = flatten_config(starting("rad", "dmc/cheetah-run"))
+    cheetah = flatten_config(defaults_for(algorithm("rad"), "dmc/cheetah-run"))
     assert (cheetah["action_repeat"], cheetah["learning_rate"], cheetah["batch_size"]) == (4, 2e-4, 512)
-    state = flatten_config(starting("sac", "dmc/cheetah-run"))
+    state = flatten_config(defaults_for(algorithm("sac"), "dmc/cheetah-run"))
     assert (state["action_repeat"], state["learning_rate"], state["batch_size"]) == (4, 3e-4, 256)
-    assert flatten_config(starting("sac", "dmc/humanoid-run"))["action_repeat"] == 1
+    assert flatten_config(defaults_for(algorithm("sac"), "dmc/humanoid-run"))["action_repeat"] == 1
     model = SAC("MlpPolicy", "dmc/cartpole-swingup", action_repeat=5, net_arch=(4,))
     assert (model.action_repeat, model.config.env.action_repeat) == (5, 5)
 

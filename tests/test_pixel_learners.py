@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble
 from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
 from sunrise.learners.policies import squash
-from sunrise.settings import with_settings
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny
 from tests.plain import KEY, member, member_key

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
 from sunrise.config.ensemble import EnsembleSettings, resolve_temperature
 from sunrise.config.learners import RainbowSettings
+from sunrise.config.settings import with_settings
 from sunrise.ensemble import EnsembleNumbers, Sunrise, build
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowState, adam_step, project, rainbow, rainbow_numbers
@@ -27,7 +28,6 @@ from sunrise.learners.rainbow_network import (
     signed_root,
 )
 from sunrise.networks import Linear
-from sunrise.settings import with_settings
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny
 from tests.plain import KEY, member, member_key

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.settings import with_settings
 from sunrise.errors import SunriseError
 from sunrise.fitting import ensemble_of
 from sunrise.learners.rainbow_network import perturb
 from sunrise.learners.rainbow_pictures import moved_crop
-from sunrise.settings import with_settings
 from sunrise.types import Batch, Sample
 from tests import tiny
 from tests.plain import KEY, member

@@ -1,6 +1,8 @@
 """Settings: each has a text, a bound where it is a number, and is known to `help` and to type checkers."""
 
 import inspect
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,22 +10,55 @@ import pytest
 
 import sunrise
 from sunrise.agents import AGENTS
-from sunrise.algorithms import ALGORITHMS
-from sunrise.config.texts import fields
+from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.fields import fields
+from sunrise.config.rules import Between, Count, Not, Rule, Sizes
 from sunrise.config.typed import NAMES, module
-from sunrise.validation import BOUNDS
-
-FREE = {"v_min", "v_max"}
-"""Numbers that may be anything."""
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_setting_has_a_text_and_every_number_its_bounds(name: str) -> None:
-    for field in fields(ALGORITHMS[name].defaults):
-        assert len(field.text) > 10, field.name
-        assert field.text.endswith((".", ")")), field.name
-        if field.kind in (int, float):
-            assert field.name in BOUNDS or field.name in FREE, field.name
+def test_every_setting_has_a_text_and_every_number_its_rule(name: str) -> None:
+    found = list(fields(ALGORITHMS[name].defaults))
+    assert [field.name for field in found if not field.is_complete] == []
+    assert len({field.name for field in found}) == len(found)  # one name is one setting
+
+
+@dataclass
+class Unfinished:
+    """What a hurried author writes."""
+
+    complete: Count = 1
+    """How many there are."""
+    without_rule: int = 1
+    """How many there are."""
+    in_a_union: float | None = None
+    """A number, or nothing."""
+    without_text: Count = 1
+    a_word: str = ""
+    """Any word whatever."""
+
+
+def test_a_setting_without_a_rule_or_a_text_is_noticed() -> None:
+    incomplete = [field.name for field in fields(Unfinished()) if not field.is_complete]
+    assert incomplete == ["without_rule", "in_a_union", "without_text"]
+
+
+def test_rules_say_what_must_be() -> None:
+    said = {str(rule): (rule.allows(wrong), rule.allows(right)) for rule, wrong, right in WITH_EXAMPLES}
+    assert said == {str(rule): (False, True) for rule, _, _ in WITH_EXAMPLES}
+    assert Between(0).allows("auto")
+    assert Between(0).allows(None)
+
+
+WITH_EXAMPLES: list[tuple[Rule, Any, Any]] = [
+    (Between(0, 1), 1.01, 1),
+    (Between(1), 0, 10**9),
+    (Between(), math.nan, -1e300),
+    (Not(0, "above 0"), 0, 0.1),
+    (Sizes("layers"), (), (3,)),
+    (Sizes("layers"), (3, 0), (3, 1)),
+    (Sizes("a width and a depth", exactly=2), (3,), (3, 1)),
+]
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

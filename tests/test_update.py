@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble
-from sunrise.settings import with_settings
 from sunrise.types import Learner, Sample
 from tests import tiny
 from tests.plain import KEY, PlainDisCor, PlainSAC, PlainTD3, member

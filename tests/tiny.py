@@ -6,10 +6,10 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble, Sunrise, Tally
 from sunrise.fitting import ensemble_of
-from sunrise.settings import with_settings
 from sunrise.types import Batch, Sample
 
 OBS, ACTION, ROWS = 3, 2, 8

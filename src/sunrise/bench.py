@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from sunrise.agents import SAC
-from sunrise.algorithms import algorithm
 from sunrise.compilation import use_cache
+from sunrise.config.algorithms import algorithm
+from sunrise.config.settings import with_settings
 from sunrise.console import console
 from sunrise.ensemble import Ensemble, Report, Tally
 from sunrise.envs.make import make_env
 from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
-from sunrise.settings import with_settings
 from sunrise.types import Batch, Sample
 
 OBS, ACTION, ROWS = 17, 6, 256

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from sunrise.config.groups import RunSettings
 from sunrise.envs.make import AnyEnv
 from sunrise.errors import EnvironmentFailedError, SunriseError
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
-from sunrise.settings import RunSettings
 from sunrise.types import Observation, State
 
 Policy = Callable[[Observation], np.ndarray]

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sunrise.algorithms import Fit
+from sunrise.config.algorithms import Fit
 from sunrise.config.ensemble import resolve_temperature
+from sunrise.config.groups import Config, from_pixels
 from sunrise.config.learners import DisCorSettings, RainbowSettings
+from sunrise.config.settings import flatten_config
 from sunrise.ensemble import EnsembleNumbers, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
@@ -28,7 +30,6 @@ from sunrise.pixels import PictureShape, is_stack, picture_shape
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
-from sunrise.settings import Config, flatten_config, from_pixels
 from sunrise.types import Learner, Replay
 
 

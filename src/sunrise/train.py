@@ -10,12 +10,12 @@ import jax
 import numpy as np
 
 from sunrise.collect import Collector
+from sunrise.config.groups import Config
 from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask, looks_at_disagreement
 from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.evaluate import Evaluation
 from sunrise.randomness import generator, root_key
-from sunrise.settings import Config
 from sunrise.types import Episode, Replay, Sample, State
 
 log = logging.getLogger("sunrise")

@@ -9,13 +9,13 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents import load_run
+from sunrise.config.groups import env_options
 from sunrise.config.tasks import RendererChoice
 from sunrise.envs.make import AnyEnv, make_env
 from sunrise.envs.renderers import PACKAGES, resolve
 from sunrise.errors import MissingExtraError, SunriseError
 from sunrise.folder import Folder
 from sunrise.randomness import episode_seed
-from sunrise.settings import env_options
 from sunrise.tensors import handle_of
 
 FPS = 30

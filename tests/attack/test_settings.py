@@ -12,9 +12,9 @@ from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
 from sunrise.agents.files import read_run
 from sunrise.cli import main
+from sunrise.config.settings import with_settings
 from sunrise.documents import decode, sealed, unsealed
 from sunrise.inspection import inspect_path
-from sunrise.settings import with_settings
 from sunrise.spaces import restore
 from sunrise.tensors import open_model, read_about, write_arrays
 from tests.attack.arena import Arena

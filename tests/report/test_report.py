@@ -18,11 +18,11 @@ from PIL import Image
 
 from sunrise.cli import main
 from sunrise.errors import SunriseError
-from sunrise.report.protocols import BEST, LAST, at_env_steps, mean_of_last, protocol
+from sunrise.report.protocols import AREA, BEST, LAST, at_env_steps, mean_of_last, protocol
 from sunrise.report.published import published_for
 from sunrise.report.report import Options, Report, make_report, report_of, write_report
 from sunrise.report.results import read_run
-from sunrise.report.scores import area_under_curve, choose_scale, human
+from sunrise.report.scores import choose_scale, human
 from sunrise.report.tables import Estimate, Table, as_csv, as_latex, as_markdown, as_text, cell_text, shown
 from tests.report.folders import make_arms, make_run
 
@@ -65,7 +65,7 @@ def column(report: Report, name: str, heading: str) -> list[Any]:
 
 def test_a_protocol_makes_one_score_of_a_runs_evaluations(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path / "run", (1.0, 9.0, 4.0, 2.0), repeat=4))
-    assert [way.score(run) for way in (LAST, mean_of_last(3), BEST)] == [2.0, 5.0, 9.0]
+    assert [way.score(run) for way in (LAST, mean_of_last(3), BEST, AREA)] == [2.0, 5.0, 9.0, 4.0]
     assert at_env_steps(10_000).score(run) == 9.0  # of 4,000, 8,000, 12,000 and 16,000
     assert math.isnan(at_env_steps(20_000).score(run))  # it did not go so far
     assert math.isnan(mean_of_last(5).score(run))
@@ -87,14 +87,6 @@ def test_protocols_have_columns_of_their_own_with_their_names(tmp_path: Path) ->
     assert "best" in kinds(best)
     assert [cell.value for cell in column(best, "aggregates", "mean")] == [16.5, 56.5]
     assert "best evaluation" in best.sentence
-
-
-def test_the_area_under_a_curve_is_its_mean_height_as_far_as_it_was_asked() -> None:
-    steps, values = np.array([0.0, 10.0, 30.0]), np.array([0.0, 10.0, 10.0])
-    assert area_under_curve(steps, values, 30) == pytest.approx((50 + 200) / 30)
-    assert area_under_curve(steps, values, 20) == pytest.approx((50 + 100) / 20)
-    assert math.isnan(area_under_curve(steps, values, 31))
-    assert math.isnan(area_under_curve(steps[:1], values[:1], 0))
 
 
 def test_scales_put_several_tasks_on_one(tmp_path: Path) -> None:

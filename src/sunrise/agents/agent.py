@@ -15,9 +15,13 @@ from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resum
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.agents.training import make_collector, make_evaluator, train
-from sunrise.algorithms import algorithm
 from sunrise.compilation import find_device, use_cache
-from sunrise.config.texts import parameters
+from sunrise.config.algorithms import algorithm
+from sunrise.config.check import check
+from sunrise.config.fields import parameters
+from sunrise.config.groups import NEVER, env_options
+from sunrise.config.resolve import as_begun
+from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.console import ProgressLine
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
 from sunrise.errors import SunriseError
@@ -26,12 +30,10 @@ from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
-from sunrise.settings import NEVER, begun, env_options, flatten_config, of_kind, with_settings
 from sunrise.spaces import LARGEST, batched, check_same, describe, restore
 from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
 from sunrise.train import Trainer
 from sunrise.types import Episode, Observation, State, rows
-from sunrise.validation import check
 
 OWN_ARGUMENTS = """Arguments:
     policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
@@ -290,7 +292,7 @@ class Agent:
         if self.env is None:
             raise SunriseError("there is no environment to learn in: give `env`, or call set_env first.")
         if self.trainer is None:
-            self.config = begun(self.config)
+            self.config = as_begun(self.config)
             trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})

@@ -8,10 +8,11 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents.environments import Given
-from sunrise.algorithms import algorithm, starting
+from sunrise.config.algorithms import algorithm
+from sunrise.config.groups import Config
+from sunrise.config.resolve import resolve
+from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
-from sunrise.settings import OPTIONS_FOR, Config, env_options, flatten_config, resolved, with_settings
-from sunrise.validation import check
 
 Schedule = Callable[[float], float]
 """The learning rate from what remains of the training, which goes from 1 to 0."""
@@ -54,18 +55,4 @@ def read(
         changes["env_id"] = env.spec.id
     if changes.get("seed", 0) is None:
         changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
-    start = starting(algo, env, preset)
-    config = check(with_settings(start, changes))
-    if env is not None and not env_options(config.env, env):
-        refuse_idle(flatten_config(start.env), flatten_config(config.env), OPTIONS_FOR.get(type(config.env), ""))
-    return resolved(config), schedule
-
-
-def refuse_idle(start: Mapping[str, Any], asked: Mapping[str, Any], prefix: str) -> None:
-    """Options of environments that we make are refused where the environment is another or is made already."""
-    for name, value in asked.items():
-        if value != start[name]:
-            raise SunriseError(
-                f"{name} is {value!r}, but that is an option of {prefix}... environments that are made by their id: "
-                "it has no effect on this one."
-            )
+    return resolve(algorithm(algo), changes, env, preset), schedule

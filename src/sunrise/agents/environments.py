@@ -5,9 +5,9 @@ from typing import cast
 
 from gymnasium.vector import VectorEnv
 
+from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
-from sunrise.settings import Config, env_options
 
 Given = str | AnyEnv | AnyVectorEnv | Maker
 """An id, an environment, a vector environment, or a class or function that makes environments."""

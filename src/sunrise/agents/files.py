@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sunrise.algorithms import ALGORITHMS
 from sunrise.checkpoint import Checkpoints
+from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.check import check_kind, declared_in
 from sunrise.config.migrations import migrated
+from sunrise.config.settings import flatten_config, plain
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.record import CHANGEABLE, RunFolder
 from sunrise.saved import Checkpoint
-from sunrise.settings import flatten_config, plain
 from sunrise.tensors import read_about, require_seal
-from sunrise.validation import check_kind, kinds_of
 
 FORMAT = "sunrise-model-1"
 KINDS = {
@@ -51,10 +51,10 @@ def require_settings(algo: str, settings: Mapping[str, Any], where: object) -> N
     unknown = sorted(settings.keys() - flatten_config(ALGORITHMS[algo].defaults).keys())
     if unknown:
         raise SunriseError(f"{where} has a setting {unknown[0]!r}, which {algo} does not have.")
-    kinds = kinds_of(ALGORITHMS[algo].defaults)
+    known = dict(declared_in(ALGORITHMS[algo].defaults))
     for setting, value in settings.items():
         if (setting, value) != ("learning_rate", "schedule"):
-            check_kind(setting, plain(value), kinds[setting])
+            check_kind(setting, plain(value), known[setting].kind)
 
 
 def read_run(path: Path) -> dict[str, Any]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from sunrise import documents
 from sunrise.checkpoint import Checkpoints, Snapshot
+from sunrise.config.settings import flatten_config
 from sunrise.errors import NonFiniteError, SunriseError
 from sunrise.manifest import Span
 from sunrise.record import RunFolder, Status, machine, versions
 from sunrise.saved import Checkpoint
-from sunrise.settings import flatten_config
 from sunrise.snapshot import put, take
 from sunrise.tensors import save_tree
 from sunrise.train import Trainer

@@ -11,11 +11,11 @@ from sunrise.agents.environments import Environments
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.collect import A_MOMENT, Collector
+from sunrise.config.groups import Config
 from sunrise.envs.make import AnyEnv, to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError
 from sunrise.evaluate import Evaluator
 from sunrise.randomness import generator
-from sunrise.settings import Config
 from sunrise.signals import Waiting, interruptible
 from sunrise.train import Trainer, Watchers
 from sunrise.types import Episode, Observation, State

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from sunrise.config.length import Length
 from sunrise.config.tasks import RendererChoice
 from sunrise.errors import SunriseError
-from sunrise.settings import Length
 
 
 @dataclass

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import tyro
 
 from sunrise.commands.flags import Run, TrustEnv
+from sunrise.config.length import Length
 from sunrise.console import counted, members, say
 from sunrise.errors import SunriseError
-from sunrise.settings import Length
 
 
 @dataclass

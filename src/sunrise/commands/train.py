@@ -3,15 +3,18 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 
-from sunrise.algorithms import ALGORITHMS, starting
 from sunrise.cli import choose
+from sunrise.config.algorithms import ALGORITHMS, Algorithm
+from sunrise.config.groups import Config, env_options
+from sunrise.config.length import Length
+from sunrise.config.resolve import defaults_for
+from sunrise.config.settings import flatten_config
 from sunrise.console import counted, members, say
 from sunrise.errors import SunriseError
-from sunrise.settings import Config, Length, env_options, flatten_config
 
 
 @dataclass
@@ -24,74 +27,70 @@ class LookedAtFirst:
     total_env_steps: int | None = None
 
 
-@dataclass
-class PresetFlag:
-    """Where the settings start from."""
-
-    preset: str = "ours"
-    """Whose settings to start from, which flags still change: `ours`, or those of the code of SUNRISE's `authors`; for
-    sac also `redq`, `droq` or `simba`, of which an ensemble is made as of any learner (--ensemble-size 1: the plain
-    one)."""
+EnvSteps = Annotated[
+    int | None,
+    tyro.conf.arg(
+        help="Simulator steps (timesteps times action repeat or frame skip) to train for, instead of --total-timesteps."
+    ),
+]
 
 
-@dataclass
-class EnvStepsFlag:
-    """How long to train, counted otherwise."""
+class Asked(NamedTuple):
+    """What the flags say."""
 
-    total_env_steps: int | None = None
-    """Simulator steps (timesteps times action repeat or frame skip) to train for, instead of --total-timesteps."""
+    settings: dict[str, Any]
+    length: Length
 
 
 def run(arguments: Sequence[str]) -> None:
     """Train an algorithm in a new run."""
-    from sunrise.agents import AGENTS
-    from sunrise.commands.learning import learn
-
-    name = choose(
-        arguments, {name: first_line(cls.__doc__) for name, cls in AGENTS.items()}, "sunrise train", "algorithm"
-    )
-    known = ALGORITHMS[name]
-    prog, rest = f"sunrise train {name}", list(arguments[1:])
-    asked = [a for a in rest if a not in ("-h", "--help")]
-    first, _ = tyro.cli(LookedAtFirst, args=asked, prog=prog, return_unknown_args=True, add_help=False)
-    defaults = starting(name, first.env_id, first.preset)
-    learner = type(known.defaults.learner)
-
-    def parse(preset: PresetFlag, env_steps: EnvStepsFlag, config: Config[learner]) -> Config[Any]:  # type: ignore[valid-type]
-        return config
-
-    config = tyro.cli(
-        tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(
-            _with_defaults(parse, PresetFlag(first.preset), EnvStepsFlag(), defaults)
-        ),
-        args=rest,
-        prog=prog,
-        description=first_line(AGENTS[name].__doc__),
-    )
-    settings = flatten_config(config)
+    sentences = {name: algorithm.text for name, algorithm in ALGORITHMS.items()}
+    algorithm = ALGORITHMS[choose(arguments, sentences, "sunrise train", "algorithm")]
+    settings, length = parse(algorithm, arguments[1:])
     if not settings["env_id"]:
         raise SunriseError("--env-id is missing; `sunrise envs` lists the environments.")
     if not settings["run_dir"]:
         now = time.strftime("%Y%m%d-%H%M%S")
-        run_id = f"{settings['env_id']}__{name}__{settings['seed']}__{now}".replace("/", "-").replace(":", "-")
-        settings["run_dir"] = f"runs/{run_id}"
+        run_id = f"{settings['env_id']}__{algorithm.name}__{settings['seed']}__{now}"
+        settings["run_dir"] = f"runs/{run_id.replace('/', '-').replace(':', '-')}"
+
+    from sunrise.agents import AGENTS
+    from sunrise.commands.learning import learn
+
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
-    model = AGENTS[name](known.policies[0], env_id, **settings)
-    total = Length(first.total_timesteps, first.total_env_steps).in_timesteps(model.action_repeat) or total
+    model = AGENTS[algorithm.name](algorithm.policies[0], env_id, **settings)
+    total = length.in_timesteps(model.action_repeat) or total
     steps = counted(total, total * model.action_repeat)
     seen = env_options(model.config.env, env_id)
     drawn = f", pictures by {seen['renderer']}" if seen.get("pixels") else ""
-    size = members(config.ensemble.ensemble_size)
-    say(f"{name} with {size} on {env_id}, {steps}{drawn}: {settings['run_dir']}")
+    size = members(model.config.ensemble.ensemble_size)
+    say(f"{algorithm.name} with {size} on {env_id}, {steps}{drawn}: {settings['run_dir']}")
     learn(model, total, settings["run_dir"])
 
 
-def _with_defaults(function: Any, *defaults: Any) -> Any:
-    """`function` with defaults for its parameters, for tyro to start from."""
-    function.__defaults__ = defaults
-    return function
+def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
+    """Every setting of an algorithm, by flags or by default; `--help` shows them and ends."""
+    prog = f"sunrise train {algorithm.name}"
+    words = [word for word in arguments if word not in ("-h", "--help")]
+    first, _ = tyro.cli(LookedAtFirst, args=words, prog=prog, return_unknown_args=True, add_help=False)
+    defaults, learner = defaults_for(algorithm, first.env_id, first.preset), type(algorithm.defaults.learner)
+    preset_flag = Annotated[str, tyro.conf.arg(help=preset_help(algorithm))]
+
+    def flags(
+        config: Config[learner],  # type: ignore[valid-type]
+        preset: preset_flag = "ours",
+        total_env_steps: EnvSteps = None,
+    ) -> dict[str, Any]:
+        return flatten_config(config)
+
+    flags.__defaults__ = (defaults, *(flags.__defaults__ or ()))
+    shown = tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(flags)
+    settings = tyro.cli(shown, args=arguments, prog=prog, description=algorithm.text)
+    return Asked(settings, Length(first.total_timesteps, first.total_env_steps))
 
 
-def first_line(text: str | None) -> str:
-    """The first sentence of a docstring."""
-    return (text or "").strip().partition("\n")[0]
+def preset_help(algorithm: Algorithm) -> str:
+    """Which presets an algorithm has."""
+    others = ", ".join(f"`{preset.name}` ({preset.text})" for preset in algorithm.presets.values())
+    more = f", {others}" if others else ", the only ones"
+    return f"Whose settings to start from, which flags still change: `ours`{more}."

@@ -1,7 +1,9 @@
 """SUNRISE's own settings, and what `auto` means in them."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from sunrise.config.rules import Between, Count, Fraction, Not, NotNegative
 
 Weighting = Literal["confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -11,13 +13,13 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 class EnsembleSettings:
     """SUNRISE's own settings."""
 
-    ensemble_size: int = 5
+    ensemble_size: Count = 5
     """Number of agents N; 1 is the plain algorithm."""
-    bootstrap_prob: float = 1.0
+    bootstrap_prob: Annotated[Fraction, Not(0, "above 0: no member would see a transition")] = 1.0
     """β: chance that a transition is shown to a member."""
-    weight_temperature: float | Literal["auto"] = "auto"
+    weight_temperature: Annotated[float | Literal["auto"], Between(0)] = "auto"
     """T of the weights `confidence` and `relative`; auto is 1 for relative, else 20, or 10 from pixels."""
-    ucb_lambda: float = 1.0
+    ucb_lambda: NotNegative = 1.0
     """λ of the exploration bonus."""
     empty_masks: Literal["forced", "kept"] = "forced"
     """A transition masked for every member is given to one of them, or kept for nobody (the authors' Rainbow)."""

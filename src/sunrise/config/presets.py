@@ -1,9 +1,28 @@
-"""Presets by name: the settings in which somebody's published code differs from our defaults."""
+"""The presets: settings in which somebody's published code differs from our defaults, in one list."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 Settings = Mapping[str, Any]
+
+
+def nothing(env_id: str) -> Settings:
+    """Every environment is played with the same settings."""
+    return {}
+
+
+class Preset(NamedTuple):
+    """Settings to start from, by a name."""
+
+    name: str
+    text: str
+    """Whose they are."""
+    algorithms: tuple[str, ...]
+    """The algorithms it is for."""
+    settings: Settings
+    for_env: Callable[[str], Settings] = nothing
+    """What it sets besides for one environment, by its id."""
+
 
 # -- the authors of SUNRISE --------------------------------------------------------------------------------------------
 
@@ -62,10 +81,6 @@ SIMBA = {
     "learning_starts": 5000,
 }
 
-# -- the tables --------------------------------------------------------------------------------------------------------
-
-SAC_PRESETS: Mapping[str, Settings] = {"authors": AUTHORS_SAC, "redq": REDQ, "droq": DROQ, "simba": SIMBA}
-
 MBPO_ENTROPY = {"Hopper": -1.0, "HalfCheetah": -3.0, "Walker2d": -3.0, "Ant": -4.0, "Humanoid": -2.0}
 """Target entropies of Gymnasium's MuJoCo tasks that REDQ and DroQ took over from MBPO."""
 
@@ -76,15 +91,25 @@ def mbpo_entropy(env_id: str) -> Settings:
     return {"target_entropy": MBPO_ENTROPY[task]} if task in MBPO_ENTROPY else {}
 
 
-def simba_task(env_id: str) -> Settings:
+def simba_on_dmc(env_id: str) -> Settings:
     """On DeepMind Control, where episodes do not end early, SimBa has one critic, and an action lasts two steps."""
     return {"n_critics": 1, "action_repeat": 2} if env_id.startswith("dmc/") else {}
 
 
-TASKS: Mapping[str, Callable[[str], Settings]] = {"redq": mbpo_entropy, "droq": mbpo_entropy, "simba": simba_task}
-"""What a preset sets for one environment, by its id."""
+# -- the list ----------------------------------------------------------------------------------------------------------
+
+AUTHORS = "the code of SUNRISE's authors"
+PRESETS = (
+    Preset("authors", AUTHORS, ("sac", "discor"), AUTHORS_SAC),
+    Preset("authors", AUTHORS, ("td3",), AUTHORS_TD3),
+    Preset("authors", AUTHORS, ("rainbow",), AUTHORS_RAINBOW),
+    Preset("authors", AUTHORS, ("random",), AUTHORS_EVALUATION),
+    Preset("redq", "REDQ", ("sac",), REDQ, mbpo_entropy),
+    Preset("droq", "DroQ", ("sac",), DROQ, mbpo_entropy),
+    Preset("simba", "SimBa", ("sac",), SIMBA, simba_on_dmc),
+)
 
 
-def of_task(preset: str, env_id: str) -> Settings:
-    """The settings that a preset has for one environment alone."""
-    return TASKS[preset](env_id) if preset in TASKS else {}
+def presets_of(algo: str) -> dict[str, Preset]:
+    """The presets of one of our algorithms, by their names."""
+    return {preset.name: preset for preset in PRESETS if algo in preset.algorithms}

@@ -3,8 +3,8 @@
 `python -m sunrise.config.typed` prints it; `make keywords` puts it in its place, and a test notices when it is old.
 """
 
-from sunrise.algorithms import ALGORITHMS
-from sunrise.config.texts import Field, fields, written
+from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.fields import Field, fields, written
 
 HEAD = """# The agents and their keywords as types, made by `make keywords` from the settings; do not edit.
 

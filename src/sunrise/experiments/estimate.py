@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from sunrise.config.ensemble import EnsembleSettings
+from sunrise.config.groups import Config, from_pixels
 from sunrise.experiments.runs import Run, configured, repeat_of
-from sunrise.settings import Config, from_pixels
 
 RATE = 100e9
 """Multiply-adds, counted as two, that an update does in a second on two cores of the machine this was built on."""

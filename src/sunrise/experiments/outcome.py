@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from sunrise.config.groups import from_pixels
 from sunrise.experiments.paper import Experiment, Scale
 from sunrise.experiments.runs import Run, configured
-from sunrise.settings import from_pixels
 
 WHOSE = {"ours": "our default", "authors": "the authors'"}
 QUICK = "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result."

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Column, Table
 
-from sunrise.algorithms import algorithm
+from sunrise.config.algorithms import algorithm
+from sunrise.config.groups import from_pixels
+from sunrise.config.length import Length
 from sunrise.console import console, counted, say
 from sunrise.errors import SunriseError
 from sunrise.experiments.estimate import BASIS, as_time, estimate
 from sunrise.experiments.outcome import Outcome, outcome_of
 from sunrise.experiments.runs import Run, choose, configured, expand, repeat_of
-from sunrise.settings import Length, from_pixels
 
 if TYPE_CHECKING:
     from sunrise.agents import Agent

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sunrise.algorithms import algorithm, preset_of, starting
+from sunrise.config.algorithms import algorithm
+from sunrise.config.groups import Config, env_options
+from sunrise.config.length import Length
+from sunrise.config.resolve import as_begun, defaults_for, preset_settings, resolve
+from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.record import RunFolder
-from sunrise.settings import Config, Length, begun, env_options, flatten_config, resolved, with_settings
-from sunrise.validation import check
 
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
@@ -84,7 +86,7 @@ def expand(
     runs = []
     for env in scale.envs:
         for arm in experiment.arms:
-            repeat = repeat_of(starting(arm.algo, env), env)
+            repeat = repeat_of(defaults_for(algorithm(arm.algo), env), env)
             own = in_timesteps(scale, repeat)
             total = length.in_timesteps(repeat) or own.timesteps
             for seed in range(1, scale.seeds + 1):
@@ -113,7 +115,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
         **scale.settings,
     }
     if preset == "authors":
-        authors = preset_of(arm.algo, preset)
+        authors = preset_settings(known, preset)
         settings |= dict(authors)
         settings |= {"gradient_steps": authors.get("gradient_steps", 1) * arm.settings.get("gradient_steps", 1)}
         settings |= {name: value for name, value in arm.settings.items() if name != "gradient_steps"}
@@ -127,7 +129,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
 
 def configured(run: Run) -> Config[Any]:
     """Every setting of a run."""
-    return begun(resolved(check(with_settings(starting(run.arm.algo, run.env), run.settings))))
+    return as_begun(resolve(algorithm(run.arm.algo), run.settings, run.env))
 
 
 def repeat_of(config: Config[Any], env: str) -> int:

@@ -9,9 +9,9 @@ import numpy as np
 from sunrise.report import statistics
 from sunrise.report.arms import differences, plain, setting
 from sunrise.report.cautions import FEW_SEEDS, by_pair
-from sunrise.report.protocols import BEST, LAST, Protocol, at_env_steps, mean_of_last, scored
+from sunrise.report.protocols import AREA, BEST, LAST, Protocol, at_env_steps, mean_of_last, scored
 from sunrise.report.results import Run
-from sunrise.report.scores import Scale, efficiency, human
+from sunrise.report.scores import Scale, human
 from sunrise.report.statistics import Statistic
 from sunrise.report.tables import Cell, Estimate, Table
 from sunrise.report.tolerance import tolerance_interval
@@ -68,18 +68,16 @@ def score_table(plan: Plan) -> Table:
     paper = {pair: {entry.label: entry for entry in published_for(own[0])} for pair, own in pairs.items()}
     labels = list(dict.fromkeys(label for own in paper.values() for label in own))
     marks = sorted({entry.env_steps for own in paper.values() for entry in own.values() if entry.env_steps})
-    ways = [LAST, mean_of_last(plan.last_k), BEST, *map(at_env_steps, marks)]
+    ways = [LAST, mean_of_last(plan.last_k), BEST, AREA, *map(at_env_steps, marks)]
     games = all(human(env) for env in plan.envs)
     header = ["environment", "arm", "runs", "timesteps", *(way.label for way in ways)]
-    header += ["mean over training"] + ["human-normalised last evaluation"] * games + labels
+    header += ["human-normalised last evaluation"] * games + labels
     rows = []
     for env in plan.envs:
-        height = efficiency([run for run in plan.runs if run.env == env])
         for arm in plan.arms:
             own = pairs.get((env, arm), [])
             cells: list[Cell] = [env, arm, len(own), reached(own)]
             cells += [estimate([way.score(run) for run in own], plan) for way in ways]
-            cells.append(estimate([height(run) for run in own], plan))
             if games and (bounds := human(env)) is not None:
                 low, high = bounds
                 cells.append(estimate([(LAST.score(run) - low) / (high - low) for run in own], plan))
@@ -87,10 +85,7 @@ def score_table(plan: Plan) -> Table:
                 entry = paper.get((env, arm), {}).get(label)
                 cells.append(entry and Estimate(entry.mean, math.nan, math.nan, entry.runs, entry.spread))
             rows.append(tuple(cells))
-    note = (
-        f"Mean over runs ± standard deviation over runs [{plan.percent} interval of the mean]. Mean over training is "
-        "the area under the curve divided by its length, as far as every run has come: sample efficiency."
-    )
+    note = f"Mean over runs ± standard deviation over runs [{plan.percent} interval of the mean]."
     return Table("scores", "Scores of each task", tuple(header), tuple(rows), note)
 
 

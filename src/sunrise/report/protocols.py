@@ -9,7 +9,7 @@ import numpy as np
 from sunrise.errors import SunriseError
 from sunrise.report.results import Run
 
-Way = Literal["last", "mean-last", "best", "at"]
+Way = Literal["last", "mean-last", "best", "area", "at"]
 
 
 class Protocol(NamedTuple):
@@ -30,13 +30,15 @@ class Protocol(NamedTuple):
             return float(values[steps <= self.number][-1]) if reached else math.nan
         if values.size < max(self.number, 1):
             return math.nan
-        if self.way == "best":
-            return float(values.max())
+        if self.way in ("best", "area"):
+            return float(values.max() if self.way == "best" else values.mean())
         return float(values[-self.number :].mean()) if self.way == "mean-last" else float(values[-1])
 
 
 LAST = Protocol("last", "last evaluation")
 BEST = Protocol("best", "best evaluation (chosen afterwards)")
+AREA = Protocol("area", "area under the curve (mean of all evaluations)")
+"""Sample efficiency: who learns sooner has more of it, wherever both end."""
 
 
 def mean_of_last(count: int) -> Protocol:
@@ -53,7 +55,7 @@ def at_env_steps(count: int) -> Protocol:
 
 def protocol(way: str, last_k: int) -> Protocol:
     """A protocol by its name on the command line."""
-    ways = {"last": LAST, "mean-last": mean_of_last(last_k), "best": BEST}
+    ways = {"last": LAST, "mean-last": mean_of_last(last_k), "best": BEST, "area": AREA}
     if way not in ways:
         raise SunriseError(f"there is no protocol {way!r}: choose one of {', '.join(ways)}.")
     return ways[way]

@@ -30,8 +30,9 @@ LENGTHS = {"timesteps": "timesteps", "env_steps": "simulator steps"}
 class Options:
     """How runs are compared."""
 
-    protocol: Literal["last", "mean-last", "best"] = "last"
-    """How a run's evaluations become its score: the last one, the mean of the last few, or the best."""
+    protocol: Literal["last", "mean-last", "best", "area"] = "last"
+    """How a run's evaluations become its score: the last one, the mean of the last few, the best, or the mean of all
+    (the area under the curve)."""
     last_k: int = 5
     """How many evaluations `mean-last` averages."""
     normalise: Choice = "auto"

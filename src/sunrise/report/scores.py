@@ -1,13 +1,12 @@
-"""Scores of different tasks on one scale, and sample efficiency."""
+"""Scores of different tasks on one scale."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from sunrise.errors import SunriseError
-from sunrise.report.results import Run
 
 Choice = Literal["auto", "none", "human", "task"]
 DMC_MOST = 1000.0
@@ -78,24 +77,3 @@ def _humans() -> dict[str, tuple[float, float]]:
     for row in published(ATARI_TABLE):
         found.setdefault(row["game"], {})[row["method"]] = float(row["score"])
     return {f"ALE/{game}-v5": (own["Random"], own["Human"]) for game, own in found.items()}
-
-
-def area_under_curve(steps: np.ndarray, values: np.ndarray, until: float) -> float:
-    """The mean height of a learning curve from its first evaluation until some timestep: sample efficiency.
-
-    NaN where the curve does not reach so far.
-    """
-    known = np.isfinite(values)
-    steps, values = steps[known], values[known]
-    if steps.size < 2 or steps[-1] < until or steps[0] >= until:
-        return float("nan")
-    inside = steps < until
-    grid = np.append(steps[inside], until)
-    return float(np.trapezoid(np.interp(grid, steps, values), grid) / (grid[-1] - grid[0]))
-
-
-def efficiency(runs: Sequence[Run]) -> Callable[[Run], float]:
-    """The area under a run's curve, until where every one of these runs has come."""
-    ends = [run.evaluations["timesteps"][-1] for run in runs if run.evaluations["timesteps"].size]
-    until = float(min(ends, default=0.0))
-    return lambda run: area_under_curve(run.evaluations["timesteps"], run.evaluations["mean_return"], until)

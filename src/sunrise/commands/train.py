@@ -12,6 +12,7 @@ from sunrise.cli import choose
 from sunrise.config.algorithms import ALGORITHMS, Algorithm
 from sunrise.config.groups import Config, env_options
 from sunrise.config.length import Length
+from sunrise.config.own import own_algorithm, shown
 from sunrise.config.preset_file import PresetFile, read_preset_file, settings_of
 from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config, with_settings
@@ -60,7 +61,10 @@ def run(arguments: Sequence[str]) -> None:
     sentences = {name: algorithm.text for name, algorithm in ALGORITHMS.items()}
     if arguments and arguments[0].startswith("--config"):
         arguments = [algorithm_of(look_first(arguments).config), *arguments]
-    algorithm = ALGORITHMS[choose(arguments, sentences, "sunrise train", "algorithm")]
+    if arguments and ":" in arguments[0]:
+        algorithm = own_algorithm(arguments[0])
+    else:
+        algorithm = ALGORITHMS[choose(arguments, sentences, "sunrise train", "algorithm")]
     settings, length = parse(algorithm, arguments[1:])
     if not settings["env_id"]:
         raise SunriseError("--env-id is missing; `sunrise envs` lists the environments.")
@@ -69,11 +73,11 @@ def run(arguments: Sequence[str]) -> None:
         run_id = f"{settings['env_id']}__{algorithm.name}__{settings['seed']}__{now}"
         settings["run_dir"] = f"runs/{run_id.replace('/', '-').replace(':', '-')}"
 
-    from sunrise.agents import AGENTS
+    from sunrise.agents.own import agent
     from sunrise.commands.learning import learn
 
     total, env_id = settings.pop("total_timesteps"), settings.pop("env_id")
-    model = AGENTS[algorithm.name](algorithm.policies[0], env_id, **settings)
+    model = agent(algorithm)(algorithm.policies[0], env_id, **settings)
     total = length.in_timesteps(model.action_repeat) or total
     steps = counted(total, total * model.action_repeat)
     seen = env_options(model.config.env, env_id)
@@ -103,7 +107,12 @@ def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
 
     flags.__defaults__ = (defaults, *(flags.__defaults__ or ()))
     shown = tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(flags)
-    settings = tyro.cli(shown, args=arguments, prog=f"sunrise train {algorithm.name}", description=algorithm.text)
+    settings = tyro.cli(
+        shown,
+        args=arguments,
+        prog=f"sunrise train {algorithm.imported_from or algorithm.name}",
+        description=algorithm.text,
+    )
     return Asked(settings, Length(first.total_timesteps, first.total_env_steps))
 
 
@@ -127,10 +136,16 @@ def env_of(file: PresetFile) -> str:
 
 def algorithm_of(path: Path | None) -> str:
     """The algorithm that a file is for."""
-    algo = read_preset_file(path).algo if path else ""
-    if not algo:
+    file = read_preset_file(path) if path else None
+    if not (file and file.algo):
         raise SunriseError(f"{path} does not say for which algorithm it is: `sunrise train sac --config {path}`.")
-    return algo
+    if file.algo not in ALGORITHMS:
+        named = shown(file.algo if ":" in file.algo else file.imported_from)
+        raise SunriseError(
+            f"{path} is for {file.algo!r}, an algorithm that is not ours: training it imports its code, which runs. If "
+            f"you trust it, name it yourself: `sunrise train {named} --config {path}`."
+        )
+    return file.algo
 
 
 def preset_help(algorithm: Algorithm) -> str:

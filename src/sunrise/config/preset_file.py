@@ -46,6 +46,8 @@ class PresetFile(NamedTuple):
     """The line of each setting, where it is known."""
     is_run: bool
     """Whether it is a run's config.json."""
+    imported_from: Any = None
+    """Where a run's algorithm is from, if it is not ours."""
 
     def where(self, name: str) -> str:
         """Where a setting stands, to begin a sentence with."""
@@ -69,7 +71,7 @@ def read_preset_file(path: Path) -> PresetFile:
             raise SunriseError(f"{path}: {name} is {value!r}, but must be of type {KINDS[name].__name__}.")
     settings = migrated(found.get("settings", {}))
     env_id = found.get("env_id", "") or (str(settings.get("env_id", "")) if is_run else "")
-    return PresetFile(path, found.get("algo", ""), env_id, settings, lines, is_run)
+    return PresetFile(path, found.get("algo", ""), env_id, settings, lines, is_run, found.get("imported_from"))
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -108,7 +110,7 @@ def settings_of(file: PresetFile, known: Algorithm) -> dict[str, Any]:
     Of a run, what was decided for it is open again (`auto`), so that a flag has its consequences; what had no effect in
     its environment is left out, and so is its folder.
     """
-    if file.algo and file.algo != known.name:
+    if file.algo not in ("", known.name, known.imported_from):
         raise SunriseError(
             f"{file.path} is {'a run' if file.is_run else 'a preset'} of {file.algo}, not of {known.name}."
         )

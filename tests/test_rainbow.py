@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sunrise.algorithms import algorithm
 from sunrise.config.ensemble import EnsembleSettings, resolve_temperature
 from sunrise.config.learners import RainbowSettings
-from sunrise.ensemble import EnsembleNumbers, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, Numbers, Sunrise, build
 from sunrise.errors import SunriseError
 from sunrise.learners.rainbow import RainbowState, adam_step, project, rainbow, rainbow_numbers
 from sunrise.learners.rainbow_network import (
@@ -76,7 +76,7 @@ def ensemble(members: int, **changes: Any) -> tuple[Sunrise, Any, Any, Any]:
     functions = build(lambda numbers: rainbow(STATES, ACTIONS, own, numbers), outer)
     numbers = jax.tree.map(
         lambda x: jnp.asarray(x, jnp.result_type(float)),
-        (EnsembleNumbers(resolve_temperature(outer), outer.ucb_lambda, 0.99), rainbow_numbers(own)),
+        Numbers(EnsembleNumbers(resolve_temperature(outer), outer.ucb_lambda, 0.99), rainbow_numbers(own)),
     )
     return functions, numbers, *functions.init(jax.random.key(7), numbers)
 

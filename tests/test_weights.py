@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from sunrise.config.ensemble import WEIGHTINGS, EnsembleSettings, Weighting, resolve_temperature
 from sunrise.ensemble import EnsembleNumbers, Numbers, build
-from sunrise.ensemble.weights import RATE, SCHEMES, Evidence, RunningMean, effective_batch, no_mean
+from sunrise.ensemble.weights import RATE, SCHEMES, Evidence, RunningMean, effective_batch, new_running_mean
 from sunrise.types import Backup, Batch, Info, Learner, Sample
 
 KEY = jax.random.key(11)
@@ -89,7 +89,7 @@ def test_the_relative_weight_on_pendulums_spread_by_hand() -> None:
 
 def test_the_signal_weight_by_hand() -> None:
     np.testing.assert_allclose(weigh("signal", np.array([0.0, 1.0, 2.0]), error=2.0), [1, 4 / 5, 4 / 8], atol=1e-6)
-    assert np.array_equal(weigh("signal", np.ones(3), memory=no_mean()), np.ones(3))  # no error is known yet
+    assert np.array_equal(weigh("signal", np.ones(3), memory=new_running_mean()), np.ones(3))  # no error is known yet
 
 
 def test_the_inverse_variance_weight_agrees_with_a_search_in_numpy() -> None:
@@ -109,10 +109,10 @@ def test_the_inverse_variance_weight_agrees_with_a_search_in_numpy() -> None:
 
 def test_a_running_mean_is_right_from_the_first_number_and_forgets_slowly() -> None:
     numbers = np.random.default_rng(1).normal(5, 1, 300)
-    mean = no_mean()
+    mean = new_running_mean()
     assert float(mean.value) == 0
     for i, x in enumerate(numbers):
-        mean = mean.moved(jnp.asarray(x))
+        mean = mean.updated(jnp.asarray(x))
         past = (1 - RATE) ** np.arange(i, -1, -1)
         assert float(mean.value) == pytest.approx((past * numbers[: i + 1]).sum() / past.sum(), rel=1e-4)
     assert isinstance(mean, RunningMean)

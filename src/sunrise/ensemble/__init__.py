@@ -5,7 +5,14 @@ from sunrise.ensemble.build import EnsembleNumbers, Numbers, Report, Sunrise, bu
 from sunrise.ensemble.functions import bootstrap_mask, confidence_weight, ucb_scores
 from sunrise.ensemble.members import Change, Ensemble, Tally, accept, member_keys, new_ensemble
 from sunrise.ensemble.voting import Choice, pool
-from sunrise.ensemble.weights import Evidence, RunningMean, Scheme, looks_at_disagreement, register_weighting
+from sunrise.ensemble.weights import (
+    Evidence,
+    RunningMean,
+    Scheme,
+    looks_at_disagreement,
+    new_running_mean,
+    register_weighting,
+)
 
 __all__ = [
     "Change",
@@ -28,6 +35,7 @@ __all__ = [
     "looks_at_disagreement",
     "member_keys",
     "new_ensemble",
+    "new_running_mean",
     "pool",
     "register_weighting",
     "resolve_temperature",

@@ -50,8 +50,8 @@ class RunningMean(NamedTuple):
     total: Float[Array, ""]
     share: Float[Array, ""]
 
-    def moved(self, number: Float[Array, ""]) -> "RunningMean":
-        """With one number more."""
+    def updated(self, number: Float[Array, ""]) -> "RunningMean":
+        """number -> the mean with one number more in it."""
         return RunningMean(
             self.total + RATE * (number - self.total),
             self.share + RATE * (1 - self.share),
@@ -63,17 +63,17 @@ class RunningMean(NamedTuple):
         return jnp.where(self.share > 0, self.total / jnp.where(self.share > 0, self.share, 1), 0)
 
 
-def nothing() -> Memory:
+def no_memory() -> Memory:
     """Most schemes remember nothing."""
     return ()
 
 
-def no_mean() -> RunningMean:
-    """A running mean of nothing yet."""
+def new_running_mean() -> RunningMean:
+    """A running mean of nothing yet: the first memory of a scheme that keeps one."""
     return RunningMean(jnp.zeros(()), jnp.zeros(()))
 
 
-def unmoved(memory: Memory, error: Float[Array, "N K B"]) -> Memory:
+def unchanged_by_errors(memory: Memory, error: Float[Array, "N K B"]) -> Memory:
     """Most schemes learn nothing from the errors."""
     return memory
 
@@ -83,9 +83,9 @@ class Scheme(NamedTuple):
 
     weigh: Callable[[Evidence, Memory, PRNGKeyArray], tuple[Array, Memory]]
     """evidence, memory, key -> weight[M, B], memory."""
-    init: Callable[[], Memory] = nothing
+    init: Callable[[], Memory] = no_memory
     """-> the first memory: a pytree of arrays, whose shapes stay."""
-    learned: Callable[[Memory, Array], Memory] = unmoved
+    learned: Callable[[Memory, Array], Memory] = unchanged_by_errors
     """memory, |TD error|[N, K, B] of the update that was weighed -> memory."""
     uses_votes: bool = True
     """Whether it looks at s at all."""
@@ -104,7 +104,7 @@ def confident(evidence: Evidence, memory: Memory, key: PRNGKeyArray) -> tuple[Ar
 def relative(evidence: Evidence, memory: RunningMean, key: PRNGKeyArray) -> tuple[Array, RunningMean]:
     """σ(−T s / s_mean) + 0.5: the paper's weight, with s in units of its own slowly moving mean."""
     s = evidence.spread
-    memory = memory.moved(s.mean())
+    memory = memory.updated(s.mean())
     mean = memory.value
     return confidence(jnp.where(mean > 0, s / jnp.where(mean > 0, mean, 1), 0), evidence.temperature), memory
 
@@ -117,7 +117,7 @@ def signal(evidence: Evidence, memory: RunningMean, key: PRNGKeyArray) -> tuple[
 
 def squared_errors(memory: RunningMean, error: Float[Array, "N K B"]) -> RunningMean:
     """The errors of an update are known after it: the next one is weighed by them."""
-    return memory.moved(jnp.mean(error**2))
+    return memory.updated(jnp.mean(error**2))
 
 
 def inverse_variance(evidence: Evidence, memory: Memory, key: PRNGKeyArray) -> tuple[Array, Memory]:
@@ -156,8 +156,8 @@ SCHEMES: dict[str, Scheme] = {
     "none": Scheme(always(1.0), uses_votes=False),
     "random": Scheme(at_random, uses_votes=False),
     "constant": Scheme(always(CONSTANT), uses_votes=False),
-    "relative": Scheme(relative, no_mean),
-    "signal": Scheme(signal, no_mean, squared_errors),
+    "relative": Scheme(relative, new_running_mean),
+    "signal": Scheme(signal, new_running_mean, squared_errors),
     "inverse_variance": Scheme(inverse_variance),
 }
 

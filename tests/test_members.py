@@ -72,7 +72,7 @@ def test_members_of_any_model_learn_as_a_plain_loop_over_them_does(points: Any) 
     assert float(tally.sums["loss"]) == pytest.approx(losses.sum(), rel=1e-4)
     assert float(tally.sums["rows"]) == 5 * mask.any(axis=0).sum()
     assert float(ensemble.memory) == 5 * mask.sum()
-    assert update._cache_size() == 1
+    assert update._cache_size() == 1  # type: ignore[attr-defined]
 
 
 def test_member_i_begins_the_same_whatever_the_size_of_the_ensemble() -> None:

@@ -51,7 +51,7 @@ class RunningMean(NamedTuple):
     share: Float[Array, ""]
 
     def updated(self, number: Float[Array, ""]) -> "RunningMean":
-        """number -> the mean with one number more in it."""
+        """The mean with one number more in it."""
         return RunningMean(
             self.total + RATE * (number - self.total),
             self.share + RATE * (1 - self.share),

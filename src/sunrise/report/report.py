@@ -228,6 +228,9 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
         said = " ".join(filter(None, (report.sentence, report.about)))
         pictures = write_figure(draw_curves(report.curves, said, report.warned, band), folder, "curves")
     files["report.md"] = as_document(report, pictures)
+    from sunrise.report.page.report import PAGE, page_of
+
+    files[PAGE] = page_of(report, out)
     for name, content in files.items():
         folder.write(name, content.encode())
     return [*files, *pictures]

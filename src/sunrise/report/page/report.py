@@ -44,6 +44,7 @@ def report_content(report: Report, link: Link) -> dict[str, Any]:
     words = {
         "title": report.title,
         "sentence": report.sentence,
+        "about": report.about,
         "warnings": list(report.warned),
         "made": made(len(report.runs)),
     }

@@ -19,7 +19,7 @@ class Page {
   draw() {
     const { report, parts } = this;
     document.title = report.title;
-    parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), ...this.warnings());
+    parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), report.about ? make("p", { class: "lead" }, report.about) : "", ...this.warnings());
     parts.live.replaceChildren(...(report.live ? [liveSection(report)] : []));
     const sections = Object.values(report.runs).some((run) => run.eval.mean_return.length);
     this.curves.section.hidden = !sections;

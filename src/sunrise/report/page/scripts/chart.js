@@ -192,7 +192,7 @@ class LineChart {
 
   pointAt(x) {
     this.x = x;
-    const left = x === null || !this.plot ? -10 : this.plot.valToPos(x, "x");
+    const left = x === null || !this.plot || !this.axis.length ? -10 : this.plot.valToPos(this.axis[nearest(this.axis, x)], "x");
     this.plot?.setCursor({ left, top: x === null ? -10 : 0 });
   }
 

@@ -249,7 +249,7 @@ def test_a_clean_comparison_has_no_caution(tmp_path: Path) -> None:
         ("few episodes", "5 at the least", {"episodes": 5}),
         (
             "settings",
-            "5 differs from ensemble_size=1 in more than one setting: ensemble_size (1 / 5), gamma (0.9 / null)",
+            "5 differs from ensemble_size=1 in more than one setting: ensemble_size (1 / 5), gamma (0.9 / 0.99)",
             {"gamma": 0.9},
         ),
         (
@@ -268,7 +268,7 @@ def test_a_clean_comparison_has_no_caution(tmp_path: Path) -> None:
 def test_what_must_be_known_is_said(tmp_path: Path, kind: str, words: str, changes: dict[str, Any]) -> None:
     for seed in range(1, 6):
         make_run(tmp_path / f"one-{seed}", seed=seed, ensemble_size=1, weighting="none", **changes)
-        make_run(tmp_path / f"two-{seed}", seed=seed)
+        make_run(tmp_path / f"two-{seed}", seed=seed, gamma=0.99)
     report = report_of([tmp_path], QUICK)
     assert words in told(report, kind)
 

@@ -68,6 +68,8 @@ def shortened(words: list[str]) -> list[str]:
         extra = {"episodes": "1"}
     elif start[0] == "reproduce":
         extra = {"dry-run": None}
+    elif start[0] == "watch":  # it would never end
+        extra = {"help": None}
     elif start[0] == "bench":
         extra = {"members": "1", "repeats": "2"}
     given |= {name: [] if value is None else [value] for name, value in extra.items()}

@@ -20,12 +20,13 @@ from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.report.protocols import AREA, BEST, LAST, at_env_steps, mean_of_last, protocol
 from sunrise.report.published import published_for
-from sunrise.report.report import Options, Report, make_report, report_of, write_report
+from sunrise.report.report import Options, Report, as_document, make_report, report_of, write_report
 from sunrise.report.results import read_run
 from sunrise.report.scores import choose_scale, human
 from sunrise.report.tables import Estimate, Table, as_csv, as_latex, as_markdown, as_text, cell_text, shown
 from tests.report.folders import make_arms, make_run
 
+ROOT = Path(__file__).parents[2]
 QUICK = Options(reps=500)
 HOSTILE = (
     '</script><script>alert("x")</script>',
@@ -249,7 +250,7 @@ def test_a_clean_comparison_has_no_caution(tmp_path: Path) -> None:
         ("few episodes", "5 at the least", {"episodes": 5}),
         (
             "settings",
-            "5 differs from ensemble_size=1 in more than one setting: ensemble_size (1 / 5), gamma (0.9 / null)",
+            "5 differs from ensemble_size=1 in more than one setting: ensemble_size (1 / 5), gamma (0.9 / 0.99)",
             {"gamma": 0.9},
         ),
         (
@@ -268,7 +269,7 @@ def test_a_clean_comparison_has_no_caution(tmp_path: Path) -> None:
 def test_what_must_be_known_is_said(tmp_path: Path, kind: str, words: str, changes: dict[str, Any]) -> None:
     for seed in range(1, 6):
         make_run(tmp_path / f"one-{seed}", seed=seed, ensemble_size=1, weighting="none", **changes)
-        make_run(tmp_path / f"two-{seed}", seed=seed)
+        make_run(tmp_path / f"two-{seed}", seed=seed, gamma=0.99)
     report = report_of([tmp_path], QUICK)
     assert words in told(report, kind)
 
@@ -307,6 +308,17 @@ def test_runs_that_were_never_evaluated_are_reported_without_scores(tmp_path: Pa
     assert {cell_text(cell) for cell in column(report, "scores", "last evaluation")} == {"-"}
     assert "too few evaluations" in told(report, "no score")
     assert [table.name for table in report.tables] == ["scores", "runs"]
+
+
+@pytest.mark.parametrize("name", ["hopper", "freeway", "pixels", "pixels128", "fig3b"])
+def test_the_reports_we_show_are_made_from_the_evaluations_beside_them(name: str) -> None:
+    folder = ROOT / "benchmarks/results" / name
+    made = as_document(report_of([folder / "results.csv"]), [])
+    lines = {line for line in made.split("\n") if line.startswith("|")}
+    assert lines <= set((folder / "report.md").read_text().split("\n"))
+    if name == "fig3b":
+        scores = {line for line in lines if "results.csv" not in line and "command" not in line}
+        assert scores <= set((ROOT / "docs/report.md").read_text().split("\n"))
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------

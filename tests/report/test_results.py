@@ -10,7 +10,7 @@ import pytest
 from sunrise.documents import sealed
 from sunrise.errors import SunriseError
 from sunrise.report.arms import arms, differences
-from sunrise.report.report import evaluation_rows
+from sunrise.report.report import Options, evaluation_rows, make_report
 from sunrise.report.results import Run, find_runs, read_run
 from tests.report.folders import make_arms, make_run
 
@@ -71,8 +71,7 @@ def test_how_a_run_ended_is_known(tmp_path: Path, status: str | None, error: str
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_reported(tmp_path: Path) -> None:
     make_run(tmp_path / "good")
-    broken = make_run(tmp_path / "edited") / "config.json"
-    broken.write_text(broken.read_text().replace('"ensemble_size": 5', '"ensemble_size": 6'))
+    (make_run(tmp_path / "cut") / "config.json").write_text('{"algo": "sac", "sett')
     (make_run(tmp_path / "garbled") / "eval.csv").write_text("timesteps\nnonsense\n")
     (make_run(tmp_path / "backward") / "eval.csv").write_text(
         "timesteps,mean_return,std_return,min_return,max_return,episodes\n2000,1,0,1,1,5\n1000,1,0,1,1,5\n"
@@ -85,11 +84,20 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_reported(tmp_path: Path) -
     assert [run.name for run in found.runs] == ["good"]
     assert [problem.split(" cannot be read")[0].rpartition("/")[2] for problem in found.problems] == [
         "backward",
+        "cut",
         "deep",
-        "edited",
         "endless",
         "garbled",
     ]
+
+
+def test_a_config_that_was_changed_afterwards_is_read_and_that_is_said(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "edited") / "config.json"
+    path.write_text(path.read_text().replace('"ensemble_size": 5', '"ensemble_size": 6'))
+    (run,) = find_runs([tmp_path]).runs
+    assert run.settings["ensemble_size"] == 6
+    told = [caution.text for caution in make_report([run], Options(reps=10)).cautions if caution.kind == "altered"]
+    assert told == ["edited: config.json is not as the run wrote it."]
 
 
 def test_links_fifos_and_large_files_lead_nowhere(tmp_path: Path) -> None:
@@ -154,6 +162,12 @@ def test_settings_that_belong_to_an_environment_make_no_arm(tmp_path: Path) -> N
     assert differences(find_runs([tmp_path]).runs) == {}
 
 
+def test_a_setting_that_a_run_does_not_have_is_not_known_to_differ(tmp_path: Path) -> None:
+    make_run(tmp_path / "older")
+    make_run(tmp_path / "newer", seed=2, a_new_setting=3)
+    assert set(labels(tmp_path).values()) == {"sac"}
+
+
 def test_a_sweeps_own_names_stay(tmp_path: Path) -> None:
     make_run(tmp_path / "Hopper-v5__SUNRISE_without_UCB__1", exploration="member")
     make_run(tmp_path / "x", seed=2, config={"arm": "mine"})
@@ -173,8 +187,9 @@ def test_runs_of_one_name_and_seed_that_differ_are_told_apart(tmp_path: Path) ->
 
 
 def test_the_committed_records_of_real_runs_are_read() -> None:
-    (run, *_), problems = find_runs([ROOT / "benchmarks/results/evidence"])
+    runs, problems = find_runs([ROOT / "benchmarks/results/evidence"])
     assert problems == ()
+    run = next(run for run in runs if run.name == "1-base/Hopper-v5__ours__1")
     assert run.finished
     assert run.evaluations["mean_return"].size == 12
     assert np.isfinite(run.metrics["train/critic_loss"]).any()
@@ -202,5 +217,5 @@ def test_a_config_without_a_checksum_is_of_an_older_version_and_is_read(tmp_path
     path.write_text(json.dumps({name: value for name, value in config.items() if name not in ("sealed", "sha256")}))
     assert read_run(path.parent).env == "Hopper-v5"
     path.write_bytes(sealed({"algo": 3}))
-    with pytest.raises(SunriseError, match="not one of ours"):
+    with pytest.raises(SunriseError, match="names no algorithm"):
         read_run(path.parent)

@@ -63,6 +63,11 @@ def setting(run: Run, name: str) -> Value:
     return json.dumps(run.algo if name == "algo" else run.settings.get(name), sort_keys=True, ensure_ascii=False)
 
 
+def has(run: Run, name: str) -> bool:
+    """Whether a run says what a setting of it was."""
+    return name == "algo" or name in run.settings
+
+
 def plain(value: Value) -> str:
     """A setting's value as a person writes it."""
     found = json.loads(value)
@@ -72,7 +77,8 @@ def plain(value: Value) -> str:
 def differences(runs: Sequence[Run], ignored: Sequence[str] = LENGTHS) -> dict[str, tuple[Value, ...]]:
     """The settings that differ between runs of one environment, with their values in the order they occur.
 
-    What differs from one environment to another alone, such as its action repeat, sets no arms apart.
+    What differs from one environment to another alone, such as its action repeat, sets no arms apart; and what a run of
+    an older version, or of another's code, does not have is not known to differ.
     """
     names = dict.fromkeys(["algo", *(name for run in runs for name in run.settings)])
     found: dict[str, tuple[Value, ...]] = {}
@@ -83,8 +89,9 @@ def differences(runs: Sequence[Run], ignored: Sequence[str] = LENGTHS) -> dict[s
     for name in names:
         if name in (*PLACE, *HOUSEHOLD, *ignored):
             continue
-        if any(len({setting(run, name) for run in group}) > 1 for group in by_env.values()):
-            found[name] = tuple(dict.fromkeys(setting(run, name) for group in by_env.values() for run in group))
+        known = {env: [setting(run, name) for run in group if has(run, name)] for env, group in by_env.items()}
+        if any(len(set(values)) > 1 for values in known.values()):
+            found[name] = tuple(dict.fromkeys(value for values in known.values() for value in values))
     if {"ensemble_size", "weighting"} <= found.keys() and all(_by_itself(run) for run in runs if run.algo):
         del found["weighting"]
     return found

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sunrise.report.arms import Value, differences, plain, setting, twins
+from sunrise.report.arms import Value, differences, has, plain, setting, twins
 from sunrise.report.protocols import Protocol
 from sunrise.report.results import Run
 
@@ -42,6 +42,13 @@ def cautions(
         text = "The best evaluation is chosen after it is seen: it is too high, and the more so the more there are."
         found.append(Caution("best", text))
     return found
+
+
+def altered(runs: Sequence[Run]) -> Iterator[str]:
+    """Runs of which something is wrong that can yet be read."""
+    for note in dict.fromkeys(note for run in runs for note in run.notes):
+        names = [run.name for run in runs if note in run.notes]
+        yield f"{listed(names)}: {note}."
 
 
 def few_seeds(runs: Sequence[Run]) -> Iterator[str]:
@@ -114,8 +121,6 @@ def more_than_one_setting(runs: Sequence[Run], baseline: str) -> Iterator[str]:
     for arm in dict.fromkeys(run.arm for run in known if run.arm != baseline):
         both = [run for run in known if run.arm in (arm, baseline)]
         found = {name: values for name, values in differences(both).items() if _differs_between_arms(both, name)}
-        if "algo" in found:  # what only one of two algorithms has is no difference of its own
-            found = {n: v for n, v in found.items() if n == "algo" or all(n in run.settings for run in both)}
         if len(found) > 1:
             yield (
                 f"{arm} differs from {baseline} in more than one setting: {listed(valued(found), 12)}. "
@@ -152,6 +157,7 @@ def tuned(runs: Sequence[Run]) -> Iterator[str]:
 LOOKS: Mapping[str, Callable[[Sequence[Run]], Iterator[str]]] = {
     "few seeds": few_seeds,
     "tuned": tuned,
+    "altered": altered,
     "unfinished": unfinished,
     "few episodes": few_episodes,
     "machines": different_machines,
@@ -179,7 +185,8 @@ def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
 def _differs_between_arms(runs: Sequence[Run], name: str) -> bool:
     values: dict[tuple[str, str], set[Value]] = {}
     for run in runs:
-        values.setdefault((run.env, run.arm), set()).add(setting(run, name))
+        if has(run, name):
+            values.setdefault((run.env, run.arm), set()).add(setting(run, name))
     envs = {env for env, _ in values}
     return any(len({frozenset(own) for (where, _), own in values.items() if where == env}) > 1 for env in envs)
 

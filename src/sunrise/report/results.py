@@ -56,6 +56,8 @@ class Run(NamedTuple):
     videos: tuple[Path, ...] = ()
     tuned_on: tuple[int, ...] = ()
     """Seeds that its settings were chosen by."""
+    notes: tuple[str, ...] = ()
+    """What is wrong with it and yet can be read."""
 
     @property
     def finished(self) -> bool:
@@ -110,10 +112,7 @@ def run_folders(folder: Folder, parts: tuple[str, ...] = ()) -> Iterator[tuple[P
 def read_run(path: Path, name: str = "") -> Run:
     """One run's folder; DamagedError where it is not what a run wrote."""
     folder = RunFolder(path)
-    content, seal = folder.config()
-    if seal == "broken":
-        raise DamagedError(f"{path / CONFIG} is damaged: it does not have its checksum.")
-    config = clean(content)
+    config, notes = read_config(folder.files)
     settings = config["settings"]
     status = clean(folder.read_status())
     rows: Sequence[Mapping[str, Any]] = folder.read_metrics()
@@ -146,7 +145,20 @@ def read_run(path: Path, name: str = "") -> Run:
         metrics=metrics,
         videos=_videos(folder.files),
         tuned_on=tuple(seed for seed in _list(config.get("tuned_on")) if type(seed) is int),
+        notes=notes,
     )
+
+
+def read_config(folder: Folder) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What config.json says, and what is to be said of it; a record of somebody else's run may have less than ours."""
+    try:
+        content, seal = documents.unsealed(documents.decode_mapping(folder.read(CONFIG, documents.SMALL)))
+    except ValueError as error:
+        raise DamagedError(f"its {CONFIG} is no document: {error}.") from None
+    config: dict[str, Any] = clean(content)
+    if not isinstance(config.get("algo"), str) or not isinstance(config.get("settings"), dict):
+        raise DamagedError(f"its {CONFIG} names no algorithm and settings.")
+    return config, (f"{CONFIG} is not as the run wrote it",) if seal == "broken" else ()
 
 
 def read_table(path: Path) -> list[Run]:

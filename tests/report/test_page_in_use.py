@@ -83,9 +83,9 @@ def test_commands_settings_versions_and_videos_are_shown(page: Any) -> None:
     differs = page.inner_text("#settings table").replace("\t", " ")
     assert "ensemble_size 1 5" in differs
     page.click("#settings summary >> text=Versions and machine of every run")
-    assert "0.10.2" in page.inner_text("#settings")
+    page.wait_for_selector("#settings td >> text=0.10.2")
     page.click("#runs summary >> text=Hopper-v5__SAC__1")
-    assert "sunrise train sac" in page.inner_text("#runs .folds")
+    page.wait_for_selector("#runs .folds code >> text=sunrise train sac")
     until(page, "document.querySelector('video').readyState > 0")  # the policy lets it play
     assert page.evaluate("document.querySelector('video').duration") > 0
 

@@ -234,11 +234,15 @@ def test_a_page_follows_its_runs(runs: Path, browser: Any) -> None:
         assert "sunrise resume" in page.inner_text("#progress .command")
         page.wait_for_selector("#live.live")
         page.click("#runs summary >> text=one")
+        page.click("#runs .sort >> text=run")
+        page.click("#runs .sort >> text=run")
         with (runs / "one" / "eval.csv").open("a") as file:
             file.write("4000,77.0,0,77.0,77.0,10\n")
         until(page, "sunriseReport.report.runs.one.eval.mean_return.length === 4")
         assert "77" in page.inner_text("#runs table")
-        assert page.locator("#runs details[open]").count() == 1  # what was open stays so
+        assert page.locator("#runs details[open]").count() == 1  # what was open stays so, sorted as it was
+        assert page.locator("#runs tbody th").all_inner_texts()[:2] == ["two words", "one"]
+        assert page.evaluate("document.activeElement.textContent") == "run"
 
 
 def test_the_command_serves_until_it_is_told_to_end(runs: Path) -> None:
@@ -271,7 +275,8 @@ def test_a_real_run_is_watched_from_its_start_to_its_end(tmp_path: Path) -> None
     command = f"train sac --env-id Pendulum-v1 {arguments} {length} --run-dir {tmp_path}/runs/one"
     (tmp_path / "runs").mkdir()
     with served(tmp_path / "runs") as server:
-        token, sizes, seen = "", [], {}
+        token, sizes = "", []
+        seen: dict[str, Any] = {}
         process = subprocess.Popen([sys.executable, "-m", "sunrise", *command.split()], stderr=subprocess.DEVNULL)
         try:
             until = time.monotonic() + 120

@@ -88,9 +88,7 @@ class Live:
         for path, parts in run_folders(self.root):
             if len(now) >= MOST_RUNS:
                 break
-            stamp = stamp_of(path)
-            before = self._seen.get(parts)
-            now[parts] = before if before and before.stamp == stamp else self._read(path, parts, stamp)
+            now[parts] = self._see(path, parts)
         if now != self._seen or not self._version:
             self._seen = now
             found = Found(
@@ -101,8 +99,14 @@ class Live:
         ended = time.monotonic()
         self._next = ended + PAUSE * max(1.0, ended - begun)
 
-    def _read(self, path: Path, parts: tuple[str, ...], stamp: tuple[Any, ...]) -> Seen:
+    def _see(self, path: Path, parts: tuple[str, ...]) -> Seen:
+        """A run as it is, read again only where it changed."""
+        stamp: tuple[Any, ...] = ()
         try:
+            stamp = stamp_of(path)
+            before = self._seen.get(parts)
+            if before is not None and before.stamp == stamp:
+                return before
             return Seen(stamp, read_run(path, "/".join(parts) or path.resolve().name), "")
         except (SunriseError, OSError) as error:
             return Seen(stamp, None, f"{clean(str(path))} cannot be read and is left out: {clean(str(error))}")

@@ -57,7 +57,7 @@ def run_content(run: Run, common: Mapping[str, str], link: Link) -> dict[str, An
         "timesteps": reached,
         "total_timesteps": run.total_timesteps,
         "action_repeat": run.action_repeat,
-        "hours": hours(run.metrics),
+        "hours": float(hours[-1]) if (hours := _known(run.evaluations, "hours")).size else None,
         "left": seconds_left(run.metrics, run.total_timesteps - reached) if run.status == "running" else None,
         "command": shell(run.command),
         "resume": shell(("sunrise", "resume", str(run.folder))) if run.algo else "",
@@ -87,15 +87,6 @@ def ensemble(metrics: Columns) -> dict[str, Any] | None:
 def _member(name: str) -> tuple[int, str]:
     number = name.partition("/")[2]
     return (int(number) if number.isdecimal() else 0, name)
-
-
-def hours(metrics: Columns) -> float | None:
-    """How long a run took by the clock, over all sittings."""
-    elapsed = _known(metrics, "time/elapsed_s")
-    if not elapsed.size:
-        return None
-    steps = np.diff(elapsed, prepend=0.0)
-    return float(np.where(steps < 0, elapsed, steps).sum() / 3600)
 
 
 def seconds_left(metrics: Columns, timesteps: int) -> float | None:

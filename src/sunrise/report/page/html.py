@@ -54,7 +54,8 @@ def json_in_html(content: Any) -> str:
 def assets() -> tuple[str, str]:
     """The style and the script."""
     own = "".join(_read("scripts", f"{name}.js") for name in SCRIPTS)
-    script = f'{_read("vendor", "uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}}})();\n'
+    licence = "/* uPlot:\n" + _read("vendor", "LICENSE") + "*/\n"
+    script = f'{licence}{_read("vendor", "uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}}})();\n'
     return _read("vendor", "uPlot.min.css") + "\n" + _read("page.css"), script
 
 

@@ -16,6 +16,7 @@ function make(name, attributes = {}, ...children) {
 }
 
 const FORMATS = new Map();
+const ORDERS = new Map(); // how a table was sorted, for when it is made anew
 let lastId = 0;
 const newId = (stem) => `${stem}-${++lastId}`;
 
@@ -64,10 +65,16 @@ function sortedTable(caption, columns, rows, options = {}) {
     keys: cells.map((cell) => (cell instanceof Node ? cell.textContent : keyOf(cell))),
     row: make("tr", {}, cells.map((cell, place) => tableCell(cell, columns[place], place === 0))),
   }));
-  const order = { place: -1, falling: false };
+  const key = [caption.split(":")[0], ...columns.map((column) => column.name)].join();
+  const order = ORDERS.get(key) ?? { place: -1, falling: false };
   function sortBy(place) {
     order.falling = order.place === place ? !order.falling : Boolean(columns[place].number);
     order.place = place;
+    ORDERS.set(key, order);
+    sort();
+  }
+  function sort() {
+    const { place } = order;
     const turn = order.falling ? -1 : 1;
     lines.sort((a, b) => turn * compared(a.keys[place], b.keys[place], turn));
     heads.forEach((head, at) => {
@@ -76,7 +83,8 @@ function sortedTable(caption, columns, rows, options = {}) {
     });
     body.append(...lines.map((line) => line.row));
   }
-  body.append(...lines.map((line) => line.row));
+  if (order.place >= 0) sort();
+  else body.append(...lines.map((line) => line.row));
   const table = make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, heads)), body);
   // A table wider than the screen scrolls by itself, and the keyboard must reach that.
   return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table);

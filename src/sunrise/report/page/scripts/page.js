@@ -16,15 +16,19 @@ class Page {
     this.draw();
   }
 
-  draw() {
+  /** Put the report on the page; of one that was there before, only what is not as it was. */
+  draw(changed = null) {
     const { report, parts } = this;
-    document.title = report.title;
-    parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), report.about ? make("p", { class: "lead" }, report.about) : "", ...this.warnings());
-    parts.live.replaceChildren(...(report.live ? [liveSection(report)] : []));
-    const sections = Object.values(report.runs).some((run) => run.eval.mean_return.length);
-    this.curves.section.hidden = !sections;
+    const isNew = (...names) => changed === null || names.some((name) => name in changed);
+    if (isNew("title", "sentence", "about", "warnings")) {
+      document.title = report.title;
+      const about = report.about ? [make("p", { class: "lead" }, report.about)] : [];
+      parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), ...about, ...this.warnings());
+    }
+    if (report.live) parts.live.replaceChildren(liveSection(report));
+    this.curves.section.hidden = !Object.values(report.runs).some((run) => run.eval.mean_return.length);
     this.curves.update();
-    this.drawScores();
+    if (isNew("scores", "arms")) this.drawScores();
     this.ensemble.update();
     parts.rest.replaceChildren(...runSections(report));
     this.drawContents();
@@ -60,17 +64,35 @@ class Page {
     this.ensemble.redraw();
   }
 
-  /** What changed since the last time: the parts of the report, and the runs. */
+  /** What changed since the last time: parts of the report, and runs. What one was at stays as it was. */
   take(change) {
-    const open = new Set([...this.parts.rest.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
-    const focused = document.activeElement;
     const { runs, gone, ...parts } = change;
     Object.assign(this.report, parts);
     for (const run of runs ?? []) this.report.runs[run.id] = received(run);
     for (const id of gone ?? []) delete this.report.runs[id];
-    this.draw();
-    for (const summary of this.parts.rest.querySelectorAll("details > summary")) if (open.has(summary.textContent)) summary.parentElement.open = true;
-    if (focused?.isConnected === false && focused.id) document.getElementById(focused.id)?.focus();
+    const restore = this.remembered();
+    this.draw(parts);
+    restore();
+  }
+
+  /** What is open, how far it is scrolled, and what has the focus, to be found again by their places. */
+  remembered() {
+    const all = (selector) => [...this.main.querySelectorAll(selector)];
+    const named = (details) => details.querySelector("summary").textContent;
+    const open = new Set(all("details[open]").map(named));
+    const scrolls = all(".scroll, .folds").map((box) => [box.getAttribute("aria-label") ?? box.className, box.scrollTop, box.scrollLeft]);
+    const focused = document.activeElement;
+    const section = focused?.closest("section")?.id;
+    const places = () => all(`#${section} :is(a, button, input, select, summary, [tabindex])`);
+    const place = section ? places().indexOf(focused) : -1;
+    return () => {
+      for (const details of all("details:not([open])")) details.open = open.has(named(details));
+      for (const box of all(".scroll, .folds")) {
+        const found = scrolls.find(([name]) => name === (box.getAttribute("aria-label") ?? box.className));
+        if (found) [, box.scrollTop, box.scrollLeft] = found;
+      }
+      if (place >= 0 && !focused.isConnected) places()[place]?.focus({ preventScroll: true });
+    };
   }
 }
 

@@ -28,7 +28,7 @@ function liveSection(report) {
     make(
       "li",
       { class: `run ${run.status}` },
-      make("div", { class: "headline" }, statusMark(run), make("b", {}, run.id), progressBar(run), make("span", { class: "soft" }, run.status === "running" ? `${duration(run.left)} left` : `at ${shown(run.timesteps, 0)} of ${shown(run.total_timesteps, 0)} timesteps`)),
+      make("div", { class: "headline" }, statusMark(run), make("b", {}, run.id), progressBar(run), make("span", { class: "soft" }, run.status === "running" ? (run.left === null ? "time left: not known yet" : `${duration(run.left)} left`) : `at ${shown(run.timesteps, 0)} of ${shown(run.total_timesteps, 0)} timesteps`)),
       run.reason ? make("p", { class: "reason" }, run.reason) : null,
       run.status === "running" ? null : commandLine(run.resume),
     ),

@@ -137,6 +137,5 @@ def profiles(report: Report) -> list[dict[str, Any]]:
         for one in report.profiles
     ]
     thresholds = list(report.profiles[0].thresholds)
-    note = f"The share of runs whose score is above. Bands: {report.plan.percent} intervals."
-    label = f"score: {report.plan.scale.label}"
-    return [{"title": "Performance profile", "x": label, "thresholds": thresholds, "lines": lines, "note": note}]
+    note = f"The share of runs whose score is above. Scores are {report.plan.scale.label}. Bands: {report.plan.percent} intervals."
+    return [{"title": "Performance profile", "x": "score", "thresholds": thresholds, "lines": lines, "note": note}]

@@ -32,7 +32,7 @@ class Page {
     this.ensemble.update();
     parts.rest.replaceChildren(...runSections(report));
     this.drawContents();
-    document.querySelector("footer").replaceChildren(make("p", {}, report.made), make("p", {}, "Curves are drawn by uPlot (MIT licence, © Leon Sorokin), which is part of this file. Nothing on this page comes from a network."));
+    document.querySelector("footer").replaceChildren(make("p", {}, report.made), make("p", {}, "Curves are drawn by uPlot (MIT licence, © Leon Sorokin), which is part of this page." + (report.live ? "" : " Nothing here comes from a network.")));
   }
 
   warnings() {

@@ -137,5 +137,6 @@ def profiles(report: Report) -> list[dict[str, Any]]:
         for one in report.profiles
     ]
     thresholds = list(report.profiles[0].thresholds)
-    note = f"The share of runs whose score is above. Scores are {report.plan.scale.label}. Bands: {report.plan.percent} intervals."
+    bands = f"Bands: {report.plan.percent} intervals."
+    note = f"The share of runs whose score is above. Scores are {report.plan.scale.label}. {bands}"
     return [{"title": "Performance profile", "x": "score", "thresholds": thresholds, "lines": lines, "note": note}]

@@ -45,9 +45,7 @@ class SACKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -128,9 +126,7 @@ class TD3Keywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -218,9 +214,7 @@ class DisCorKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -297,9 +291,7 @@ class RainbowKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -382,9 +374,7 @@ class RADKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -467,9 +457,7 @@ class DrQKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -550,9 +538,7 @@ class CURLKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -616,9 +602,7 @@ class RandomKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: (
-        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
-    )
+    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]

@@ -158,8 +158,9 @@ class Trainer:
             return
         if self.learning_rate is not None:
             rate = self.learning_rate(1 - self.timesteps / until)
-            own, learner = self.numbers
-            self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype)))
+            learner = self.numbers.learner
+            learner = learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype))
+            self.numbers = self.numbers._replace(learner=learner)
         for _ in range(due):
             sample, index = self.replay.sample(training.batch_size, self.timesteps)
             self.check_finite()

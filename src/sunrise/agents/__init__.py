@@ -15,6 +15,7 @@ from sunrise.errors import SunriseError
 if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
     from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
+    from sunrise.config.algorithms import Algorithm
     from sunrise.saved import Checkpoint
 
 log = logging.getLogger("sunrise")
@@ -27,22 +28,34 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> "Agent":
-    """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
-    from sunrise.agents.classes import AGENTS
-    from sunrise.agents.environments import trusted
+def load_run(
+    path: Path,
+    renderer: RendererChoice | None = None,
+    trust_env: bool = False,
+    algorithm: "Algorithm | None" = None,
+) -> "Agent":
+    """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures.
+
+    `algorithm` is the run's, where it is not one of ours.
+    """
     from sunrise.agents.files import read_run
+    from sunrise.config.own import require_named
+
+    config = read_run(path)
+    require_named(path, config, algorithm)  # before what takes long is imported
+    from sunrise.agents.environments import trusted
+    from sunrise.agents.own import agent
     from sunrise.checkpoint import Checkpoints
     from sunrise.envs.renderers import resolve
     from sunrise.manifest import AGENTS as AGENTS_FILE
     from sunrise.record import RunFolder
 
-    config = read_run(path)
+    cls = agent(algorithm or config["algo"])
     settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
 
     def load(found: "Checkpoint") -> "Agent":
         with found.open_agents() as file:
-            return AGENTS[config["algo"]].load_open(file, found.path / AGENTS_FILE, **drawn)
+            return cls.load_open(file, found.path / AGENTS_FILE, **drawn)
 
     model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
     if model is None:
@@ -59,14 +72,21 @@ def resume_run(
     config: Mapping[str, Any] | None = None,
     max_env_restarts: int | None = None,
     env_timeout: float | None = None,
+    algorithm: "Algorithm | None" = None,
 ) -> "Agent":
-    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known."""
-    from sunrise.agents.classes import AGENTS
+    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known.
+
+    `algorithm` is the run's, where it is not one of ours.
+    """
     from sunrise.agents.files import read_run
+    from sunrise.config.own import require_named
 
     config = read_run(path) if config is None else config
+    require_named(path, config, algorithm)
+    from sunrise.agents.own import agent
+
     others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-    return AGENTS[config["algo"]].resume_as(path, config, trust_env=trust_env, others=others)
+    return agent(algorithm or config["algo"]).resume_as(path, config, trust_env=trust_env, others=others)
 
 
 __all__ = [

@@ -11,12 +11,12 @@ import numpy as np
 
 from sunrise.agents import arguments
 from sunrise.agents.environments import Environments, Given, maker, trusted
-from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resume
+from sunrise.agents.files import FORMAT, read_model, read_run, require_settings, settings_to_resume
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.agents.training import make_collector, make_evaluator, train
 from sunrise.compilation import find_device, use_cache
-from sunrise.config.algorithms import algorithm
+from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
 from sunrise.config.fields import parameters
 from sunrise.config.groups import NEVER, env_options
@@ -57,12 +57,14 @@ class Agent:
     """Everything the algorithms share. A leaf only names its algorithm; none is made of this class itself."""
 
     algo: ClassVar[str]
+    algorithm: ClassVar[Algorithm]
 
-    def __init_subclass__(cls, algo: str) -> None:
-        """Give the leaf its algorithm and a signature with every setting of it."""
-        cls.algo = algo
-        cls.__signature__ = arguments.signature(Agent.__init__, algo)  # type: ignore[attr-defined]
-        cls.__doc__ = f"{cls.__doc__}\n\n{OWN_ARGUMENTS}\n{parameters(algorithm(algo).defaults)}"
+    def __init_subclass__(cls, algo: str | Algorithm) -> None:
+        """Give the leaf its algorithm, one of ours by its name, and a signature with every setting of it."""
+        cls.algorithm = known = algorithm(algo) if isinstance(algo, str) else algo
+        cls.algo = known.name
+        cls.__signature__ = arguments.signature(Agent.__init__, known)  # type: ignore[attr-defined]
+        cls.__doc__ = f"{cls.__doc__ or known.text}\n\n{OWN_ARGUMENTS}\n{parameters(known.defaults)}"
 
     def __init__(
         self,
@@ -78,7 +80,7 @@ class Agent:
         **settings: Any,
     ) -> None:
         use_cache()
-        self.config, self.learning_rate = arguments.read(self.algo, policy, env, preset, policy_kwargs, settings)
+        self.config, self.learning_rate = arguments.read(self.algorithm, policy, env, preset, policy_kwargs, settings)
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.folder = (
@@ -268,13 +270,14 @@ class Agent:
         """The same of a run whose beginning is known; `others` are settings that may change, where they are given."""
         if config["algo"] != cls.algo:
             raise SunriseError(f"{path} is a run of {config['algo']}, not of {cls.algo}.")
+        require_settings(cls.algorithm, config["settings"], path)
         settings = settings_to_resume(path, config, learning_rate)
         settings |= {name: value for name, value in (others or {}).items() if value is not None}
         run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
         if env is None and not run["env_id"]:
             raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
         given = env if env is not None else trusted(run["env_id"], trust_env)
-        arguments.read(cls.algo, config["policy"], given, None, None, settings)  # refuses what does not suit it
+        arguments.read(cls.algorithm, config["policy"], given, None, None, settings)  # refuses what does not suit it
         model = cls(config["policy"], None, **settings)
         model.config = check(with_settings(model.config, run))
         model.set_env(given)
@@ -296,7 +299,7 @@ class Agent:
             trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
-                self.folder.create(self.algo, self.policy, about, self.action_repeat)
+                self.folder.create(self.algo, self.policy, about, self.action_repeat, self.algorithm.imported_from)
             trainer.updates = int(self.ensemble.step)
             trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
@@ -343,6 +346,7 @@ class Agent:
         return {
             "format": FORMAT,
             "algo": self.algo,
+            **({"imported_from": self.algorithm.imported_from} if self.algorithm.imported_from else {}),
             "policy": self.policy,
             "settings": flatten_config(self.config),
             "learning_rate_schedule": self.learning_rate is not None,
@@ -361,7 +365,7 @@ class Agent:
     @classmethod
     def load_open(cls, file: BinaryIO, name: Path, env: Given | None = None, **settings: Any) -> Self:
         """The same of a file that is open; `name` is what to call it."""
-        about = read_model(file, name, cls.algo)
+        about = read_model(file, name, cls.algorithm)
         kept = about["settings"] | {"run_dir": ""} | settings
         run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
         model = cls(about["policy"], None, **kept)
@@ -384,7 +388,7 @@ class Agent:
     def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], initial: bool = True) -> None:
         """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
-        self.parts = algorithm(self.algo).fit(self.config, observation_space, action_space)
+        self.parts = self.algorithm.fit(self.config, observation_space, action_space)
         self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
         key = root_key(self.config.run.seed, "init")
         with jax.default_device(self.device):

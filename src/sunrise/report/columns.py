@@ -15,6 +15,8 @@ from sunrise.errors import DamagedError
 Columns = dict[str, np.ndarray]
 MOST_COLUMNS = 1_000
 """Kinds of numbers that a run may log."""
+LARGEST = 1e100
+"""A return beyond this is no return."""
 LENGTH = "timesteps"
 
 
@@ -35,6 +37,8 @@ def evaluated(rows: Sequence[Mapping[str, Any]], repeat: int, metrics: Columns) 
     found = columns(rows)
     if not found:
         return {LENGTH: np.zeros(0), "mean_return": np.zeros(0), "env_steps": np.zeros(0)}
+    if any((np.abs(column[np.isfinite(column)]) > LARGEST).any() for column in found.values()):
+        raise DamagedError(f"an evaluation is beyond {LARGEST:g}: no sum of it can be trusted.")
     found["env_steps"] = found[LENGTH] * repeat
     elapsed = metrics.get("time/elapsed_s")
     if elapsed is not None and LENGTH in metrics and np.isfinite(elapsed).any():

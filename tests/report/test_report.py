@@ -20,7 +20,7 @@ from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.report.protocols import AREA, BEST, LAST, at_env_steps, mean_of_last, protocol
 from sunrise.report.published import published_for
-from sunrise.report.report import Options, Report, as_document, make_report, report_of, write_report
+from sunrise.report.report import TABLE_NAMES, Options, Report, as_document, make_report, report_of, write_report
 from sunrise.report.results import read_run
 from sunrise.report.scores import choose_scale, human
 from sunrise.report.tables import Estimate, Table, as_csv, as_latex, as_markdown, as_text, cell_text, shown
@@ -231,7 +231,15 @@ def test_no_name_breaks_a_table(name: str) -> None:
 
 
 def test_numbers_have_as_many_digits_as_are_of_use() -> None:
-    shown_as = {1234.6: "1235", -99.96: "-100.0", 9.994: "9.99", 0.12345: "0.123", -0.0001: "0.000", math.nan: "-"}
+    shown_as = {
+        1234.6: "1235",
+        -99.96: "-100.0",
+        9.994: "9.99",
+        0.12345: "0.123",
+        -0.0001: "0.000",
+        math.nan: "-",
+        2.5e12: "2.5e+12",
+    }
     assert {value: cell_text(value) for value in shown_as} == shown_as
     assert cell_text(200_000) == "200,000"
     assert cell_text(Estimate(2643.2, math.nan, math.nan, 10, 472.3)) == "2643 ± 472"
@@ -332,8 +340,7 @@ def test_the_command_writes_every_file_and_the_cautions_are_at_the_top_of_all(
     (broken / "eval.csv").write_text("nonsense\n")
     main(["report", str(runs), "--out", str(out), "--reps", "200"])
     screen = capsys.readouterr()
-    tables = ("scores", "aggregates", "comparisons", "tolerance", "settings", "runs")
-    names = {f"{name}.{kind}" for name in tables for kind in ("csv", "md", "tex")}
+    names = {f"{name}.{kind}" for name in TABLE_NAMES for kind in ("csv", "md", "tex")}
     written = {path.name for path in out.iterdir()}
     assert written >= names | {"results.csv", "report.md", "curves.png", "curves.svg"}
     for text in (screen.err, screen.out, *((out / name).read_text() for name in (*names, "report.md"))):
@@ -346,6 +353,7 @@ def test_the_command_writes_every_file_and_the_cautions_are_at_the_top_of_all(
     before = {path.name: path.read_bytes() for path in out.glob("*.csv")}
     main(["report", str(runs), "--out", str(out), "--reps", "200", "--no-figures"])
     assert {path.name: path.read_bytes() for path in out.glob("*.csv")} == before
+    assert not (out / "curves.png").exists()  # what is of another report does not stay
 
 
 def test_hostile_names_of_runs_and_settings_are_written_as_text(tmp_path: Path) -> None:

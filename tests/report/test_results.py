@@ -79,6 +79,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_reported(tmp_path: Path) -
     (make_run(tmp_path / "endless") / "eval.csv").write_text(
         "timesteps,mean_return,std_return,min_return,max_return,episodes\ninf,1,0,1,1,5\n"
     )
+    make_run(tmp_path / "huge", (1e300, 1.0))
     (make_run(tmp_path / "deep") / "metrics.jsonl").write_text("[" * 100_000 + "\n")
     found = find_runs([tmp_path])
     assert [run.name for run in found.runs] == ["good"]
@@ -88,6 +89,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_reported(tmp_path: Path) -
         "deep",
         "endless",
         "garbled",
+        "huge",
     ]
 
 

@@ -22,6 +22,9 @@ from sunrise.report.statistics import performance_profile, stratified_interval
 from sunrise.report.tables import CAUTION, FORMS, Table, as_markdown, as_text, markdown, shown, spreadsheet
 
 EVALUATION_COLUMNS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
+TABLE_NAMES = ("scores", "aggregates", "comparisons", "tolerance", "settings", "runs")
+OURS = {f"{name}.{kind}" for name in TABLE_NAMES for kind in FORMS} | {"curves.png", "curves.svg"}
+"""Files that a report may have, or not."""
 PROFILE_POINTS = 41
 LENGTHS = {"timesteps": "timesteps", "env_steps": "simulator steps"}
 
@@ -233,4 +236,6 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
     files[PAGE] = page_of(report, out)
     for name, content in files.items():
         folder.write(name, content.encode())
+    for name in OURS - files.keys() - set(pictures):  # an earlier report had it, and it is of other runs
+        folder.remove(name)
     return [*files, *pictures]

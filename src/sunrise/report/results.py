@@ -4,28 +4,23 @@ A folder may come from a stranger, and its run may go on while it is read: every
 `sunrise.logs`, links are not followed, a row without an end is left out, and what cannot be read is named and left out.
 """
 
-import csv
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import NoneType
 from typing import Any, Literal, NamedTuple
-
-import numpy as np
 
 from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import Folder, open_file
 from sunrise.record import CONFIG, STATUS, RunFolder
+from sunrise.report.columns import LENGTH, Columns, action_repeat, clean, columns, evaluated, last_timestep, numbers_of
 
+__all__ = ["LENGTH", "Columns", "Found", "Run", "clean", "find_runs", "read_run", "read_table", "run_folders"]
 Status = Literal["running", "stopped", "finished", "failed"]
-Columns = dict[str, np.ndarray]
-DEEPEST, MOST_RUNS, MOST_COLUMNS = 8, 10_000, 1_000
-"""Folders below the one that was named, runs in a report, and kinds of numbers that a run may log."""
+DEEPEST, MOST_RUNS = 8, 10_000
+"""Folders below the one that was named, and runs in a report."""
 METRICS_TABLE = "metrics.csv"
 """What was kept of a run's metrics where a row an event was too much to keep."""
-LENGTH = "timesteps"
 
 
 class Run(NamedTuple):
@@ -117,11 +112,11 @@ def read_run(path: Path, name: str = "") -> Run:
     status = clean(folder.read_status())
     rows: Sequence[Mapping[str, Any]] = folder.read_metrics()
     if not rows and folder.files.status(METRICS_TABLE) is not None:
-        rows = _table(folder.files.read(METRICS_TABLE, documents.LARGE), path / METRICS_TABLE)
+        rows = numbers_of(folder.files.read(METRICS_TABLE, documents.LARGE), path / METRICS_TABLE)
     metrics = columns(rows)
     repeat = max(_whole(config.get("action_repeat"), 1), 1)
     evaluations = evaluated(folder.read_eval(), repeat, metrics)
-    reached = max(_last(evaluations, path), _last(metrics, path))
+    reached = max(last_timestep(evaluations, path), last_timestep(metrics, path))
     total = _whole(settings.get("total_timesteps"), 0)
     state, reason = _state(status, folder.files.status(STATUS) is not None, reached >= total)
     command = config.get("command")
@@ -144,7 +139,7 @@ def read_run(path: Path, name: str = "") -> Run:
         evaluations=evaluations,
         metrics=metrics,
         videos=_videos(folder.files),
-        tuned_on=tuple(seed for seed in _list(config.get("tuned_on")) if type(seed) is int),
+        tuned_on=tuple(seed for seed in _list(config.get("tuned_on", settings.get("tuned_on"))) if type(seed) is int),
         notes=notes,
     )
 
@@ -164,7 +159,7 @@ def read_config(folder: Folder) -> tuple[dict[str, Any], tuple[str, ...]]:
 def read_table(path: Path) -> list[Run]:
     """The runs of a table of evaluations: a report's own `results.csv`, where the runs' folders are no longer kept."""
     with open_file(path, documents.LARGE) as file:
-        rows = _table(file.read(documents.LARGE), path, texts=("env", "arm"))
+        rows = numbers_of(file.read(documents.LARGE), path, texts=("env", "arm"))
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in rows:
         if not {"env", "seed", LENGTH, "mean_return"} <= row.keys() or not math.isfinite(row["seed"]):
@@ -173,68 +168,14 @@ def read_table(path: Path) -> list[Run]:
     runs = []
     for (env, arm, seed), own in groups.items():
         numbers = [{key: value for key, value in row.items() if not isinstance(value, str)} for row in own]
-        repeat = _repeat(own[0])
+        repeat = action_repeat(own[0])
         evaluations = evaluated(numbers, repeat, {})
-        last = _last(evaluations, path)
+        last = last_timestep(evaluations, path)
         settings = {"env_id": env, "seed": seed, "total_timesteps": last}
         name, nothing = clean(f"{path.name}: {env}, {arm}, {seed}"), dict[str, Any]()
         facts = (name, path, "", env, seed, arm, settings, nothing, nothing, (), "finished", "", last, last)
         runs.append(Run(*facts, repeat, evaluations, {}))  # type: ignore[arg-type]
     return runs
-
-
-def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
-    """Rows of numbers as columns; NaN where a row lacks one, or has what is no number."""
-    names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    return {clean(name): _column([row.get(name) for row in rows]) for name in names}
-
-
-def _column(values: list[Any]) -> np.ndarray:
-    if not {type(value) for value in values} <= {int, float, NoneType}:
-        values = [value if type(value) in (int, float) else None for value in values]
-    return np.array(values, float)  # None becomes NaN
-
-
-def evaluated(rows: Sequence[Mapping[str, Any]], repeat: int, metrics: Columns) -> Columns:
-    """The columns of eval.csv, with simulator steps, and the hours that had passed where the metrics know them."""
-    found = columns(rows)
-    if not found:
-        return {LENGTH: np.zeros(0), "mean_return": np.zeros(0), "env_steps": np.zeros(0)}
-    found["env_steps"] = found[LENGTH] * repeat
-    elapsed = metrics.get("time/elapsed_s")
-    if elapsed is not None and LENGTH in metrics and np.isfinite(elapsed).any():
-        known = np.isfinite(elapsed)
-        found["hours"] = np.interp(found[LENGTH], metrics[LENGTH][known], _through(elapsed[known]) / 3600)
-    return found
-
-
-def clean(content: Any) -> Any:
-    """The same with nothing that cannot be written as UTF-8: a stray half of a character becomes a replacement."""
-    if isinstance(content, str):
-        return content.encode("utf-8", "replace").decode()
-    if isinstance(content, Mapping):
-        return {clean(key): clean(value) for key, value in content.items()}
-    return [clean(part) for part in content] if isinstance(content, list | tuple) else content
-
-
-def _last(found: Columns, path: Path) -> int:
-    """The timestep that a log reached."""
-    steps = found.get(LENGTH, np.zeros(0))
-    if not np.isfinite(steps).all() or (np.diff(steps) < 0).any():
-        raise DamagedError(f"{path} has a log whose timesteps are no steps forward.")
-    return int(steps[-1]) if steps.size else 0
-
-
-def _repeat(row: Mapping[str, Any]) -> int:
-    """Simulator steps in a timestep, by a row that has both."""
-    steps, simulated = row[LENGTH], row.get("env_steps", row[LENGTH])
-    return max(round(simulated / steps), 1) if steps > 0 and math.isfinite(simulated) else 1
-
-
-def _through(elapsed: np.ndarray) -> np.ndarray:
-    """Seconds over all sittings: the clock of a run that was resumed begins again at nought."""
-    steps = np.diff(elapsed, prepend=0.0)
-    return np.cumsum(np.where(steps < 0, elapsed, steps))
 
 
 def _state(status: Mapping[str, Any], written: bool, reached_the_end: bool) -> tuple[Status, str]:
@@ -264,26 +205,6 @@ def _videos(folder: Folder) -> tuple[Path, ...]:
     except (OSError, DamagedError):
         return ()
     return tuple(folder.path / "videos" / name for name in names if name.endswith(".mp4"))
-
-
-def _table(content: bytes, path: Path, texts: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """A CSV file of numbers, and of texts in some columns."""
-    try:
-        rows = list(csv.DictReader(content.decode().splitlines(), strict=True))
-        return [
-            {
-                key: _unquoted(value or "") if key in texts else float(value) if value else math.nan
-                for key, value in row.items()
-            }
-            for row in rows
-        ]
-    except (ValueError, csv.Error, TypeError) as error:
-        raise DamagedError(f"{path} is no table of numbers: {error}.") from None
-
-
-def _unquoted(text: str) -> str:
-    """A text as it was before it was kept from being a formula."""
-    return text[1:] if re.match(r"'[=+\-@]", text) else text
 
 
 def _whole(value: Any, otherwise: int) -> int:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 CAUTION = "CAUTION: "
 NOTHING = "-"
+LONG = 1e9
+"""Numbers from here on are written with an exponent."""
 
 
 class Estimate(NamedTuple):
@@ -48,6 +50,8 @@ def number(value: float, digits: int | None = None) -> str:
     """A number with as many digits after the point as are of use, or as others beside it have."""
     if not math.isfinite(value):
         return NOTHING
+    if abs(value) >= LONG:
+        return f"{value:.3g}"
     text = f"{value:.{digits_of(value) if digits is None else digits}f}"
     return text[1:] if text.startswith("-") and not float(text) else text
 

@@ -3,13 +3,17 @@
 import hashlib
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sunrise.report.page import content_of, page_html
 from sunrise.report.page.packing import packed, roughly, thinned
+from sunrise.report.results import read_run
 from tests.report.browser import opened
+from tests.report.folders import make_run
 from tests.report.pages import ARMS, ENVS, POINTS, ROOT, SEEDS, drawn, logged, pixels, returns
 
 
@@ -77,6 +81,22 @@ def test_packed_numbers_come_back_whatever_they_are(page: Any) -> None:
     np.testing.assert_array_equal(found["large steps"], cases["large steps"])
     np.testing.assert_allclose(np.array(found["rough"], float), rough, atol=np.ptp(rough[:-1]) / 65534)
     assert len(roughly(rough)) < len(packed(rough)) * 0.6
+
+
+def test_two_hundred_runs_of_five_hundred_points_are_less_than_ten_megabytes(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    names = [f"train/{name}_{part}" for name in ("disagreement", "weight") for part in ("mean", "p05", "p50", "p95")]
+    names += [f"chosen/{member}" for member in range(5)]
+    one = read_run(make_run(tmp_path / "run"))
+    runs = []
+    for number in range(200):
+        steps = 400.0 * np.arange(1, 501)
+        evaluations = {"timesteps": steps, "mean_return": generator.normal(size=500), "hours": generator.random(500)}
+        metrics = {"timesteps": steps, **{name: generator.random(500) for name in names}}
+        runs.append(one._replace(name=f"run {number}", arm="arm", evaluations=evaluations, metrics=metrics))
+    words = {"title": "", "sentence": "", "warnings": [], "made": ""}
+    scores: dict[str, Any] = {"tables": [], "intervals": [], "profiles": []}
+    assert len(page_html(content_of(runs, ["arm"], words, scores))) < 10e6
 
 
 def test_many_rows_are_thinned_to_means_of_neighbours() -> None:

@@ -108,7 +108,7 @@ def observations(model: Agent, rows: int) -> np.ndarray:
 
 
 def state(model: Agent) -> Any:
-    return model.trainer.ensemble if model.trainer else model.ensemble
+    return model.ensemble
 
 
 def test_it_predicts_one_and_a_batch_and_says_how_sure_it_is(model: Agent) -> None:

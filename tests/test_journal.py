@@ -43,17 +43,15 @@ def taken_up(env: str, steps: int, count: int = 1, vectorization: Any = "sync", 
     wander(first, steps, np.random.default_rng(1))
     assert first.journal[0].count
     second = collector(as_vector(env, count, vectorization, **options))
-    second.episode[:], second.total[:], second.length[:] = first.episode, first.total, first.length
-    for own, journal in zip(second.journal, first.journal, strict=True):
-        own.put(journal.actions.copy(), journal.lengths)
-    strayed = list(second.take_up(first.obs))
-    if not strayed:
+    second.restore(first.state(), steps)
+    elsewhere = list(second.repeat_episodes())
+    if not elsewhere:
         jax.tree.map(np.testing.assert_array_equal, second.obs, first.obs)
         ahead = [wander(each, 30, np.random.default_rng(2)) for each in (first, second)]
         jax.tree.map(np.testing.assert_array_equal, *ahead)
     for each in (first, second):
         each.env.close()
-    return strayed
+    return elsewhere
 
 
 MUJOCO = ["Hopper-v5", "Ant-v5", "Humanoid-v5", "sunrise/Walker-v0", "sunrise/SlimHumanoid-v0"]
@@ -112,9 +110,8 @@ def test_a_vector_environment_of_the_users_own_goes_on_at_a_boundary() -> None:
     first = collector(SyncVectorEnv([lambda: gym.make("Pendulum-v1")] * 2))
     wander(first, 20, np.random.default_rng(1))
     second = collector(SyncVectorEnv([lambda: gym.make("Pendulum-v1")] * 2))
-    for own, journal in zip(second.journal, first.journal, strict=True):
-        own.put(journal.actions.copy(), journal.lengths)
-    assert list(second.take_up(first.obs)) == [0, 1]
+    second.restore(first.state(), 20)
+    assert list(second.repeat_episodes()) == [0, 1]
     assert [journal.count for journal in second.journal] == [0, 0]
     assert second.episode.tolist() == [1, 1]
 

@@ -21,6 +21,7 @@ from sunrise.journal import Journal, go_again, mask
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
 from sunrise.restarts import Restarts
+from sunrise.run.state import CollectorState
 from sunrise.types import Batch, Collected, Episode, Observation
 
 log = logging.getLogger("sunrise")
@@ -186,13 +187,39 @@ class Collector:
             raise error
         log.warning("%s %s (%s).", error, what_now, self.restarts)
 
-    def take_up(self, wanted: Observation) -> dict[int, str]:
-        """Go through the journals again; the environments that did not arrive at `wanted` begin a new episode instead.
+    def state(self) -> CollectorState:
+        return CollectorState(
+            episode=self.episode,
+            acting=self.acting,
+            total=self.total,
+            length=self.length,
+            resetting=self.resetting,
+            obs=self.obs,
+            journal=[journal.state() for journal in self.journal],
+            restarts=self.restarts.state(),
+            rng=self.rng.bit_generator.state,
+            noise_rng=self.noise_rng.bit_generator.state,
+        )
+
+    def restore(self, state: CollectorState, timesteps: int) -> None:
+        """Know again where the environments were; they are there after `repeat_episodes`."""
+        self.timesteps = timesteps
+        self.episode, self.acting = state.episode.copy(), state.acting.copy()
+        self.total, self.length, self.resetting = state.total.copy(), state.length.copy(), state.resetting.copy()
+        self.obs = jax.tree.map(np.copy, state.obs)
+        for journal, own in zip(self.journal, state.journal, strict=True):
+            journal.restore(own)
+        self.restarts.restore(state.restarts)
+        self.rng.bit_generator.state, self.noise_rng.bit_generator.state = state.rng, state.noise_rng
+
+    def repeat_episodes(self) -> dict[int, str]:
+        """Send every environment through its journal again, to `obs`; where one does not arrive, a new episode begins.
 
         Returns those, and why. An environment with state that neither its seed nor its actions decide is found out.
         """
-        strayed = dict.fromkeys(range(self.count), "it is of a vector environment that we did not make")
+        elsewhere = dict.fromkeys(range(self.count), "it is of a vector environment that we did not make")
         if self.ours is not None:
+            wanted = self.obs
             seeds = [
                 [self._seed(e, int(self.episode[e]) - back) for back in reversed(range(len(journal.starts)))]
                 for e, journal in enumerate(self.journal)
@@ -201,13 +228,13 @@ class Collector:
             self.obs = jax.tree.map(np.copy, as_stored(raw))
             same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
             arrived = np.logical_and.reduce(jax.tree.leaves(same))
-            strayed = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
-            strayed |= {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
-            for e in strayed:
+            elsewhere = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
+            elsewhere |= {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
+            for e in elsewhere:
                 with contextlib.suppress(Exception):  # then the reset fails too, and counts
                     self.ours.revive(e)
-        self.obs = self._go_on(mask(strayed, self.count), {}, self.obs)
-        return strayed
+        self.obs = self._go_on(mask(elsewhere, self.count), {}, self.obs)
+        return elsewhere
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

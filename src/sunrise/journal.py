@@ -1,6 +1,7 @@
 """The way an environment came to where it is: its actions since its episode, or its game, began."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -9,6 +10,13 @@ from sunrise.envs.answers import Failure
 from sunrise.envs.vector import FAILED, OurEnvs
 from sunrise.errors import DamagedError
 from sunrise.types import Observation
+
+
+class JournalState(NamedTuple):
+    """The actions of one environment, and how many of them each leg has."""
+
+    actions: np.ndarray
+    lengths: np.ndarray
 
 
 class Journal:
@@ -55,8 +63,11 @@ class Journal:
         """The actions of each leg, as views."""
         return np.split(self.actions, self.starts[1:])
 
-    def put(self, actions: np.ndarray, lengths: np.ndarray) -> None:
-        """Make it what it was when `actions` and `lengths` were taken from it."""
+    def state(self) -> JournalState:
+        return JournalState(self.actions, self.lengths)
+
+    def restore(self, state: JournalState) -> None:
+        actions, lengths = state
         if lengths.ndim != 1 or not lengths.size or (lengths < 0).any() or lengths.sum() != len(actions):
             raise DamagedError("the journal of an environment does not fit its legs")
         self.room, self.count = np.array(actions), len(actions)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -11,12 +11,15 @@ import numpy as np
 
 from sunrise.collect import Collector
 from sunrise.config.groups import Config
-from sunrise.ensemble import Ensemble, Report, Sunrise, Tally, bootstrap_mask, looks_at_disagreement
+from sunrise.ensemble import Report, bootstrap_mask, looks_at_disagreement
 from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.evaluate import Evaluation
 from sunrise.randomness import generator, root_key
-from sunrise.types import Episode, Replay, Sample, State
+from sunrise.replay.rings import Rows
+from sunrise.run.live import LiveEnsemble
+from sunrise.run.state import Counters, LoopState, RunState
+from sunrise.types import Episode, Replay, Sample
 
 log = logging.getLogger("sunrise")
 FLAT, FLAT_UPDATES = 0.01, 10_000
@@ -26,8 +29,8 @@ FLAT, FLAT_UPDATES = 0.01, 10_000
 class Watchers(NamedTuple):
     """Who is told what happens in a run; each may be left out."""
 
-    evaluate: Callable[[State, int], Evaluation] | None = None
-    """Members, and the timesteps at which they are evaluated."""
+    evaluate: Callable[[int], Evaluation] | None = None
+    """The timesteps at which the ensemble is evaluated."""
     on_metrics: Callable[[dict[str, Any]], None] | None = None
     on_evaluation: Callable[[int, int, Evaluation], None] | None = None
     """Timesteps, simulator steps, and what came out."""
@@ -49,18 +52,14 @@ class Trainer:
     def __init__(
         self,
         config: Config[Any],
-        sunrise: Sunrise,
-        numbers: Any,
-        ensemble: Ensemble,
-        tally: Tally,
+        live: LiveEnsemble,
         collector: Collector,
         replay: Replay,
         learning_rate: Callable[[float], float] | None = None,
         action_repeat: int = 1,
     ) -> None:
         seed = config.run.seed
-        self.config, self.sunrise, self.numbers = config, sunrise, numbers
-        self.ensemble, self.tally = ensemble, tally
+        self.config, self.live = config, live
         self.collector, self.replay, self.watchers = collector, replay, Watchers()
         self.learning_rate, self.action_repeat = learning_rate, action_repeat
         self.action_space: gym.Space[Any] = collector.env.single_action_space
@@ -129,19 +128,11 @@ class Trainer:
         """The ensemble's exploring action in each environment; uniform random ones at first."""
         training = self.config.training
         self.decisions += 1
-        if self.sunrise.observe is not None:
-            members = self.sunrise.observe(self.ensemble.members, self.collector.obs, self.numbers)
-            self.ensemble = self.ensemble._replace(members=members)
+        self.live.observe(self.collector.obs)
         if self.timesteps < training.learning_starts and training.warmup == "uniform":
             return uniform_actions(self.warmup_rng, self.action_space, self.collector.count)
-        choice = self.sunrise.explore(
-            self.ensemble.members,
-            self.collector.obs,
-            np.array(self.collector.acting, np.int32),
-            self.explore_key,
-            np.int32(self.decisions),
-            self.numbers,
-        )
+        acting = np.array(self.collector.acting, np.int32)
+        choice = self.live.explore(self.collector.obs, acting, self.explore_key, self.decisions)
         self.chosen += np.bincount(np.asarray(choice.candidate), minlength=self.chosen.size)
         return np.asarray(choice.action)
 
@@ -157,16 +148,12 @@ class Trainer:
         if self.timesteps <= training.learning_starts or not self.replay.ready_to_sample:
             return
         if self.learning_rate is not None:
-            rate = self.learning_rate(1 - self.timesteps / until)
-            own, learner = self.numbers
-            self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype)))
+            self.live.set_learning_rate(self.learning_rate(1 - self.timesteps / until))
         for _ in range(due):
             sample, index = self.replay.sample(training.batch_size, self.timesteps)
             self.check_finite()
-            self.ensemble, self.tally, report = self.sunrise.update(
-                self.ensemble, self.tally, sample, self.update_key, self.numbers
-            )
-            self._pending = Pending(report, sample, self.numbers, self.timesteps)
+            report = self.live.update(sample, self.update_key)
+            self._pending = Pending(report, sample, self.live.numbers, self.timesteps)
             if self.replay.prioritised:
                 self.replay.reprioritise(index, np.asarray(report.priority))
         self.updates += due
@@ -176,9 +163,9 @@ class Trainer:
         pending, self._pending = self._pending, None
         if pending is None or bool(pending.report.finite):
             return
-        faults = self.sunrise.faults(self.ensemble, pending.sample, self.update_key, pending.numbers)
+        faults = self.live.faults(pending.sample, self.update_key, pending.numbers)
         error = NonFiniteError(
-            f"{faults[0] if faults else 'a value'} in update {int(self.ensemble.step) + 1:,}",
+            f"{faults[0] if faults else 'a value'} in update {self.live.step + 1:,}",
             pending.timesteps,
             "The update was refused; a smaller learning_rate often helps.",
         )
@@ -213,17 +200,17 @@ class Trainer:
         if self.watchers.on_evaluation is not None:
             self.watchers.on_evaluation(self.timesteps, self.env_steps, self.last_evaluation)
 
-    def _evaluation(self, evaluate: Callable[[State, int], Evaluation]) -> Evaluation:
+    def _evaluation(self, evaluate: Callable[[int], Evaluation]) -> Evaluation:
         """An evaluation, done again where an environment failed: it has no state, and is the same the next time."""
         while True:
             try:
-                return evaluate(self.ensemble.members, self.timesteps)
+                return evaluate(self.timesteps)
             except EnvironmentFailedError as error:
                 self.collector.endure(error, "The evaluation is done again")
 
     def finish(self) -> None:
         """The last row and the last evaluation, where they have not just been made."""
-        if self.finished or int(self.tally.updates):
+        if self.finished or int(self.live.tally.updates):
             self.log()
         if self.config.run.eval_freq and self.evaluated_at != self.timesteps:
             self.evaluate()
@@ -238,7 +225,7 @@ class Trainer:
         self.check_finite()
         row = self.row()
         self.watch_weight(row)
-        self.tally = jax.tree.map(jax.numpy.zeros_like, self.tally)
+        self.live.clear_tally()
         self.chosen[:], self.finished = 0, []
         if self.watchers.on_metrics is not None:
             self.watchers.on_metrics(row)
@@ -248,7 +235,7 @@ class Trainer:
         if self.flat_updates < 0 or "train/weight_mean" not in row or not looks_at_disagreement(self.config.ensemble):
             return
         flat = row["train/weight_p95"] - row["train/weight_p05"] < FLAT
-        self.flat_updates = self.flat_updates + int(self.tally.updates) if flat else 0
+        self.flat_updates = self.flat_updates + int(self.live.tally.updates) if flat else 0
         if self.flat_updates >= FLAT_UPDATES:
             log.warning(
                 "The weight of backups is dead: for %s updates 90 %% of them were within %s of each other, at %.3f "
@@ -271,7 +258,7 @@ class Trainer:
         if self.finished:
             row["rollout/return_mean"] = float(np.mean([e.total for e in self.finished]))
             row["rollout/length_mean"] = float(np.mean([e.length for e in self.finished]))
-        tally = jax.device_get(self.tally)
+        tally = jax.device_get(self.live.tally)
         if tally.updates:
             row |= {f"train/{name}": float(total / tally.updates) for name, total in tally.sums.items()}
         if self.chosen.sum():
@@ -281,5 +268,38 @@ class Trainer:
         row["time/elapsed_s"] = now - self._start
         row["time/steps_per_s"] = (self.timesteps - timesteps) / (now - then)
         row["time/updates_per_s"] = (self.updates - updates) / (now - then)
-        row["time/update_compilations"] = self.sunrise.update._cache_size()  # type: ignore[attr-defined]
+        row["time/update_compilations"] = self.live.functions.update._cache_size()  # type: ignore[attr-defined]
         return row
+
+    def state(self) -> RunState:
+        """All of the run as it is now: of this object and of every part."""
+        loop = LoopState(
+            Counters(*(getattr(self, name) for name in Counters._fields)),
+            chosen=self.chosen,
+            finished=self.finished,
+            last_evaluation=self.last_evaluation,
+            mask_rng=self.mask_rng.bit_generator.state,
+            warmup_rng=self.warmup_rng.bit_generator.state,
+        )
+        return RunState(self.live.state(), loop, self.collector.state(), self.replay.state())
+
+    def restore(self, state: RunState, segments: Iterable[Rows]) -> None:
+        """Become what the run was when `state` was taken; the rows of its replay buffer come apart."""
+        loop = state.loop
+        self.live.restore(state.live)
+        self.replay.restore(state.replay, segments)
+        self.collector.restore(state.collector, loop.counters.timesteps)
+        for name, count in loop.counters._asdict().items():
+            setattr(self, name, count)
+        self.chosen, self.finished, self.last_evaluation = loop.chosen.copy(), list(loop.finished), loop.last_evaluation
+        self.mask_rng.bit_generator.state, self.warmup_rng.bit_generator.state = loop.mask_rng, loop.warmup_rng
+        self.start_clock()
+
+    def repeat_episodes(self) -> None:
+        """Bring the environments back to where they were; one that does not arrive begins a new episode."""
+        for e, why in self.collector.repeat_episodes().items():
+            log.warning(
+                "Environment %d did not come back to where it was: %s. "
+                "It goes on with a new episode, so this run is not bit for bit the one that was never stopped.",
+                *(e, why),
+            )

@@ -103,7 +103,7 @@ class Arena:
         assert self.model.trainer is not None
         if not life.has_checkpoints:  # it begins again, and all that it has read are its settings
             return read_run(folder)["settings"]
-        return in_bytes(take(self.model.trainer, {}, {}))
+        return in_bytes(take(self.model.trainer.state(), {}, {}))
 
     def _evaluate(self, folder: Path) -> Any:
         config = read_run(folder)

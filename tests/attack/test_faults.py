@@ -161,7 +161,7 @@ def test_readers_beside_a_run_that_saves_and_prunes_see_it_whole(
     run = arena.copy(tmp_path / "run")
     arena.life(run).close()
     assert arena.model.trainer is not None
-    snapshot = take(arena.model.trainer, {**arena.model._about(), "begun": begun(run)}, {})
+    snapshot = take(arena.model.trainer.state(), {**arena.model._about(), "begun": begun(run)}, {})
     snapshot = snapshot._replace(facts={**snapshot.facts, "logs": {}})
     over, wrote = threading.Event(), 0
 

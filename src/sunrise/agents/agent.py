@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
 
 import gymnasium as gym
-import jax
 import numpy as np
 
 from sunrise.agents import arguments
@@ -14,7 +13,7 @@ from sunrise.agents.environments import Environments, Given, maker, trusted
 from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resume
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
-from sunrise.agents.training import make_collector, make_evaluator, train
+from sunrise.agents.training import make_collector, train
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import algorithm
 from sunrise.config.check import check
@@ -23,6 +22,7 @@ from sunrise.config.groups import NEVER, env_options
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.console import ProgressLine
+from sunrise.ensemble import Ensemble, Sunrise
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
@@ -30,10 +30,11 @@ from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
+from sunrise.run.live import LiveEnsemble
 from sunrise.spaces import LARGEST, batched, check_same, describe, restore
 from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
 from sunrise.train import Trainer
-from sunrise.types import Episode, Observation, State, rows
+from sunrise.types import Episode, Observation, rows
 
 OWN_ARGUMENTS = """Arguments:
     policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
@@ -103,6 +104,21 @@ class Agent:
         return self.trainer.timesteps if self.trainer else self._timesteps
 
     @property
+    def ensemble(self) -> Ensemble:
+        """The agents and their optimisers as they are now; the next update takes their memory."""
+        return self.live.ensemble
+
+    @property
+    def sunrise(self) -> Sunrise:
+        """The compiled functions of the ensemble."""
+        return self.live.functions
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers that the compiled functions take."""
+        return self.live.numbers
+
+    @property
     def env(self) -> AnyVectorEnv | None:
         """The environments it learns in."""
         return self.environments.vector if self.environments else None
@@ -118,13 +134,12 @@ class Agent:
         """The ensemble's action for one observation or a batch of them; without `deterministic`, an exploring one."""
         obs, single = self._batched(observation)
         if deterministic:
-            action = self._exploit(self._members(), obs)
+            action = self.live.exploit(obs)
         else:
             self._draws += 1
             acting = np.full(rows(obs), self._draws % self.config.ensemble.ensemble_size, np.int32)
             key = root_key(self.config.run.seed, "predict")
-            choice = self.sunrise.explore(self._members(), obs, acting, key, np.int32(self._draws), self.numbers)
-            action = np.asarray(choice.action)
+            action = np.asarray(self.live.explore(obs, acting, key, self._draws).action)
         action = to_env(action, self.action_space)
         return (action[0] if single else action), state
 
@@ -135,7 +150,7 @@ class Agent:
         if actions.shape != (rows(obs), *(self.action_space.shape or ())):
             raise SunriseError(f"an action of shape {self.action_space.shape} is needed for each observation.")
         actions = from_env(actions, self.action_space)
-        std = np.asarray(self.sunrise.uncertainty(self._members(), obs, actions, self.numbers))
+        std = self.live.uncertainty(obs, actions)
         return float(std[0]) if single else std
 
     def evaluate(self, episodes: int | None = None, seed: int | None = None) -> Evaluation:
@@ -146,7 +161,7 @@ class Agent:
         if evaluator is None:
             raise SunriseError(NO_SECOND_ENV)
         try:
-            return evaluator(self._members(), episodes, seed)
+            return evaluator(episodes, seed)
         finally:
             evaluator.close()
 
@@ -216,10 +231,7 @@ class Agent:
             return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
 
         before = trainer.updates, trainer.timesteps
-        try:
-            train(trainer, until, evaluator, reporter, self.life, on_step)
-        finally:
-            self.ensemble, self.tally = trainer.ensemble, trainer.tally
+        train(trainer, until, evaluator, reporter, self.life, on_step)
         if trainer.updates == before[0] and trainer.timesteps > before[1]:
             self._say_why_nothing_was_learned(trainer)
         return self
@@ -284,7 +296,6 @@ class Agent:
         model._fit(*spaces, initial=not saved)
         trainer = model._new_trainer()
         model.life.resume(trainer, config)
-        model.ensemble = trainer.ensemble
         return model
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -297,7 +308,7 @@ class Agent:
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
                 self.folder.create(self.algo, self.policy, about, self.action_repeat)
-            trainer.updates = int(self.ensemble.step)
+            trainer.updates = self.live.step
             trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
             self.trainer.start_from(0)
@@ -312,10 +323,7 @@ class Agent:
         replay = make_replay(self.config, self.observation_space, self.parts, envs.vector.num_envs, rng, envs.stacked)
         self.trainer = Trainer(
             self.config,
-            self.sunrise,
-            self.numbers,
-            self.ensemble,
-            self.tally,
+            self.live,
             make_collector(envs, self.config),
             replay,
             self.learning_rate,
@@ -328,15 +336,15 @@ class Agent:
         make = self.make_eval_env or (self.environments.make if self.environments else None)
         if make is None:
             return None
-        return make_evaluator(make, self._exploit, self.action_space, self.config)
+        epsilon = self.config.run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
+        return Evaluator(make, self.live.exploit, self.action_space, self.config.run, epsilon)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the agents to one safetensors file; the suffix is added where it is missing."""
         file = with_suffix(path)
-        ensemble = self.trainer.ensemble if self.trainer else self.ensemble
-        save_tree(Folder(file.parent), file.name, ensemble, self._about())
+        save_tree(Folder(file.parent), file.name, self.ensemble, self._about())
 
     def _about(self) -> dict[str, Any]:
         """What a file of agents says about itself."""
@@ -374,7 +382,7 @@ class Agent:
         largest = max(LARGEST, file.seek(0, 2))
         observation_space, action_space = restore(about["observation_space"], largest), restore(about["action_space"])
         model._fit(observation_space, action_space, initial=False)
-        model.ensemble = jax.device_put(load_tree(file, name, model.ensemble), model.device)
+        model.live.restore(model.live.state()._replace(ensemble=load_tree(file, name, model.ensemble)))
         if env is not None:
             model.set_env(env)
         return model
@@ -385,24 +393,8 @@ class Agent:
         """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
         self.parts = algorithm(self.algo).fit(self.config, observation_space, action_space)
-        self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
-        key = root_key(self.config.run.seed, "init")
-        with jax.default_device(self.device):
-            if initial:
-                self.ensemble, self.tally = self.sunrise.init(key, self.numbers)
-            else:
-                self.ensemble, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
-                self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
-        # Put there, and not only made there: every call they are given to then runs on their device.
-        self.tally = jax.device_put(self.tally, self.device)
-        self.ensemble = jax.device_put(self.ensemble, self.device) if initial else self.ensemble
+        self.live = LiveEnsemble(*ensemble_of(self.parts, self.config), self.config.run.seed, self.device, initial)
         self._draws = 0
-
-    def _exploit(self, members: State, obs: Observation) -> np.ndarray:
-        return np.asarray(self.sunrise.exploit(members, obs, self.numbers))
-
-    def _members(self) -> State:
-        return self.trainer.ensemble.members if self.trainer else self.ensemble.members
 
     def _batched(self, observation: Observation) -> tuple[Observation, bool]:
         if not self.fitted:

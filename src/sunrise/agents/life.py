@@ -10,16 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sunrise import documents
 from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.config.settings import flatten_config
 from sunrise.errors import NonFiniteError, SunriseError
+from sunrise.facts import readable
 from sunrise.manifest import Span
 from sunrise.record import RunFolder, Status, machine, versions
 from sunrise.saved import Checkpoint
-from sunrise.snapshot import put, take
+from sunrise.snapshot import read, segments, take
 from sunrise.tensors import save_tree
 from sunrise.train import Trainer
 
@@ -71,7 +70,7 @@ class Life:
         if not self.active or (self.saved_at == trainer.timesteps and with_replay):
             return
         self.settle()
-        snapshot = take(trainer, {**self.about(), "begun": self.folder.begun}, self.spans, with_replay)
+        snapshot = take(trainer.state(), {**self.about(), "begun": self.folder.begun}, self.spans, with_replay)
         snapshot = snapshot._replace(facts={**snapshot.facts, "logs": self.folder.logs.vouch()})
         if self.writer is None:
             self.writer = ThreadPoolExecutor(1, "checkpoint")
@@ -132,7 +131,10 @@ class Life:
                 raise SunriseError(
                     f"{self.folder.path} was finished without keeping its replay buffer: it cannot go on."
                 )
-            put(trainer, found, facts)
+            state = read(found, facts, trainer.state())
+            with readable():
+                trainer.restore(state, segments(found))
+            trainer.repeat_episodes()
             return found, facts["logs"]
 
         with self.explained():
@@ -196,9 +198,9 @@ class Life:
     def _keep_fault(self, trainer: Trainer, error: NonFiniteError) -> Path:
         """The agents before the refused update, and the minibatch that caused it."""
         kept = self.folder.files.sub("fault")
-        save_tree(kept, "agents.safetensors", trainer.ensemble, self.about())
+        save_tree(kept, "agents.safetensors", trainer.live.ensemble, self.about())
         if error.sample is not None:
-            about = {"update": int(np.asarray(trainer.ensemble.step)) + 1}
+            about = {"update": trainer.live.step + 1}
             save_tree(kept, "batch.safetensors", error.sample, about)
         content = {"error": str(error), "not_finite": error.faults, "timesteps": error.timesteps}
         content["time"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -4,24 +4,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
-
 from sunrise.agents.environments import Environments
 from sunrise.agents.life import Life
 from sunrise.agents.reporter import Reporter
 from sunrise.collect import A_MOMENT, Collector
 from sunrise.config.groups import Config
-from sunrise.envs.make import AnyEnv, to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError
 from sunrise.evaluate import Evaluator
 from sunrise.randomness import generator
 from sunrise.signals import Waiting, interruptible
 from sunrise.train import Trainer, Watchers
-from sunrise.types import Episode, Observation, State
-
-Exploit = Callable[[State, Observation], np.ndarray]
-"""members, obs[E] -> the ensemble's action[E] in its own scale, without noise."""
+from sunrise.types import Episode
 
 
 def make_collector(environments: Environments, config: Config[Any]) -> Collector:
@@ -37,21 +30,6 @@ def make_collector(environments: Environments, config: Config[Any]) -> Collector
         training.reward_noise,
         run.max_env_restarts,
     )
-
-
-def make_evaluator(
-    make: Callable[[], AnyEnv], exploit: Exploit, space: gym.Space[Any], config: Config[Any]
-) -> Evaluator:
-    """Evaluation of the ensemble's noiseless action, in environments of its own."""
-
-    def policy(members: State, obs: Observation) -> np.ndarray:
-        return to_env(exploit(members, obs), space)
-
-    def stray(rng: np.random.Generator, count: int) -> np.ndarray:
-        return to_env(uniform_actions(rng, space, count), space)
-
-    epsilon = config.run.eval_epsilon if config.ensemble.ensemble_size == 1 else 0.0
-    return Evaluator(make, policy, stray, config.run, epsilon)
 
 
 class CallbackExit(SystemExit):
@@ -89,7 +67,7 @@ def train(
     A failure leaves the checkpoints as they are and is recorded beside them.
     """
     run, collector = trainer.config.run, trainer.collector
-    evaluate = None if evaluator is None else lambda members, at: evaluator(members, number=at)
+    evaluate = None if evaluator is None else lambda at: evaluator(number=at)
     trainer.watchers = Watchers(evaluate, reporter.metrics, reporter.evaluation, life.save)
     waiting: list[Waiting] = [collector] if evaluator is None else [collector, evaluator]
     try:

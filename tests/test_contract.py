@@ -147,7 +147,7 @@ def test_a_run_that_is_stopped_and_resumed_is_the_run_never_stopped(run: Path, m
 
     def stop(now: dict[str, Any], _: Any) -> None:
         if now["self"].num_timesteps >= 48:
-            now["self"].life.settle()
+            now["self"].session.settle()
             raise KeyError("the power went")
 
     with pytest.raises(KeyError):

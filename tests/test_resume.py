@@ -77,7 +77,7 @@ def stop_at(timesteps: int) -> Callable[[dict[str, Any], Any], None]:
 
     def callback(now: dict[str, Any], _: Any) -> None:
         if now["self"].num_timesteps >= timesteps:
-            now["self"].life.settle()
+            now["self"].session.settle()
             raise KeyError("the power went")
 
     return callback
@@ -200,8 +200,8 @@ def test_other_versions_and_machines_are_named(
 ) -> None:
     make("uniform replay that wraps", tmp_path).learn(50, progress_bar=False)
     now = record.versions(), record.machine()
-    monkeypatch.setattr("sunrise.agents.life.versions", lambda: {**now[0], "jax": "99.1"})
-    monkeypatch.setattr("sunrise.agents.life.machine", lambda *_: {**now[1], "cores": 64, "system": "another"})
+    monkeypatch.setattr("sunrise.store.session.versions", lambda: {**now[0], "jax": "99.1"})
+    monkeypatch.setattr("sunrise.store.session.machine", lambda *_: {**now[1], "cores": 64, "system": "another"})
     with caplog.at_level(logging.WARNING, "sunrise"):
         SAC.resume(tmp_path)
     assert f"began with jax {now[0]['jax']} and goes on with 99.1" in caplog.text

@@ -25,7 +25,7 @@ NOT_STATE: dict[type, dict[str, str]] = {
         **dict.fromkeys(("live", "collector", "replay"), PART),
         **dict.fromkeys(("config", "learning_rate", "explore_key", "update_key"), SETTING),
         **dict.fromkeys(("action_repeat", "action_space", "candidates"), MADE),
-        **dict.fromkeys(("watchers", "_start", "_clock"), PROCESS),
+        **dict.fromkeys(("events", "evaluator", "_start", "_clock"), PROCESS),
         "between_steps": "true whenever a state may be taken",
         "_pending": "looked at before a state is taken",
     },

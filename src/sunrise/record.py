@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import functools
-import math
 import os
 import platform
 import re
@@ -12,17 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import Folder
-from sunrise.logs import EVAL_FIELDS, Logs
+from sunrise.logs import Logs
 from sunrise.version import __version__
-
-if TYPE_CHECKING:
-    from sunrise.evaluate import Evaluation
-    from sunrise.events import Scalars
 
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
@@ -81,8 +76,8 @@ class RunFolder:
         self.begun: dict[str, Any] = {}
         """How the run began: `beginning`."""
         self._config: dict[str, Any] = {}
-        self._scalars: "Scalars | None" = None
-        self._purge_step: int | None = None
+        self.purge_step: int | None = None
+        """The first timestep that is logged again: what TensorBoard has of it and later was written in vain."""
         self._lock = contextlib.ExitStack()
         self._locked = False
 
@@ -157,8 +152,8 @@ class RunFolder:
         status = self.read_status()
         if "logs" in status:  # they are about to be others
             self.status("stopped", max(timesteps, 0), max(timesteps, 0) * self.action_repeat)
-        self.logs.cut(vouched)
-        self._purge_step = timesteps + 1
+        self.logs.restore(vouched)
+        self.purge_step = timesteps + 1
 
     @property
     def action_repeat(self) -> int:
@@ -179,28 +174,6 @@ class RunFolder:
         if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
             raise DamagedError(f"{self.path} is not a run: its config.json is not one of ours.")
         return config, seal
-
-    def metrics(self, row: Mapping[str, Any]) -> None:
-        """Append a row to metrics.jsonl and to TensorBoard."""
-        self.files.require_in_place()
-        self.logs.append_metrics(row)
-        self.scalars(row, int(row["timesteps"]))
-
-    def evaluation(self, timesteps: int, env_steps: int, result: "Evaluation") -> None:
-        """Append a row to eval.csv and to TensorBoard."""
-        self.files.require_in_place()
-        returns = result.returns or [math.nan]
-        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
-        self.logs.append_evaluation(row)
-        scalars = {f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}
-        self.scalars({**scalars, "eval/env_steps": env_steps}, timesteps)
-
-    def scalars(self, row: Mapping[str, Any], step: int) -> None:
-        if self._scalars is None:
-            from sunrise.events import Scalars
-
-            self._scalars = Scalars(self.files, self._purge_step)
-        self._scalars.add(row, step)
 
     def status(self, status: Status, timesteps: int, env_steps: int, **more: Any) -> None:
         content = {
@@ -270,8 +243,5 @@ class RunFolder:
         self.close()  # a model that is dropped does not keep others out
 
     def close(self) -> None:
-        if self._scalars is not None:
-            self._scalars.close()
-            self._scalars = None
         self._lock.close()
         self._locked = False

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -14,9 +15,10 @@ from sunrise.config.groups import Config
 from sunrise.ensemble import Report, bootstrap_mask, looks_at_disagreement
 from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.evaluate import Evaluation
+from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
 from sunrise.replay.rings import Rows
+from sunrise.run.events import CheckpointDue, Evaluated, EventStream, MetricsRow, Stepped
 from sunrise.run.live import LiveEnsemble
 from sunrise.run.state import Counters, LoopState, RunState
 from sunrise.types import Episode, Replay, Sample
@@ -24,17 +26,6 @@ from sunrise.types import Episode, Replay, Sample
 log = logging.getLogger("sunrise")
 FLAT, FLAT_UPDATES = 0.01, 10_000
 """A weight whose 5 to 95 % range is below the first for so many updates tells no backup from another."""
-
-
-class Watchers(NamedTuple):
-    """Who is told what happens in a run; each may be left out."""
-
-    evaluate: Callable[[int], Evaluation] | None = None
-    """The timesteps at which the ensemble is evaluated."""
-    on_metrics: Callable[[dict[str, Any]], None] | None = None
-    on_evaluation: Callable[[int, int, Evaluation], None] | None = None
-    """Timesteps, simulator steps, and what came out."""
-    on_save: Callable[["Trainer"], object] | None = None
 
 
 class Pending(NamedTuple):
@@ -60,7 +51,9 @@ class Trainer:
     ) -> None:
         seed = config.run.seed
         self.config, self.live = config, live
-        self.collector, self.replay, self.watchers = collector, replay, Watchers()
+        self.collector, self.replay = collector, replay
+        self.evaluator: Evaluator | None = None
+        self.events = EventStream()
         self.learning_rate, self.action_repeat = learning_rate, action_repeat
         self.action_space: gym.Space[Any] = collector.env.single_action_space
         self.explore_key, self.update_key = root_key(seed, "explore"), root_key(seed, "update")
@@ -105,8 +98,8 @@ class Trainer:
         self._start = time.perf_counter()
         self._clock = (self._start, self.timesteps, self.updates)
 
-    def run(self, until: int) -> Iterator[list[Episode]]:
-        """Train until `until` timesteps, yielding after each step of the environments."""
+    def run(self, until: int) -> None:
+        """Train until `until` timesteps, or until somebody asks to stop."""
         while self.timesteps < until:
             self.between_steps = False
             action = self.act()
@@ -121,7 +114,10 @@ class Trainer:
             self.learn(rows, until)
             self.watch()
             self.between_steps = True
-            yield collected.episodes
+            self.events.send(Stepped(self.timesteps, self.env_steps, collected.episodes))
+            if self.collector.stopping.is_set():
+                self.check_finite()
+                raise KeyboardInterrupt
         self.check_finite()
 
     def act(self) -> np.ndarray:
@@ -189,24 +185,22 @@ class Trainer:
             self.evaluate()
         if run.save_freq and self.timesteps >= self.next_save:
             self.next_save += run.save_freq
-            self.save()
+            self.check_finite()
+            self.events.send(self.checkpoint())
 
     def evaluate(self) -> None:
-        self.check_finite()
-        if self.watchers.evaluate is None:
-            return
-        self.last_evaluation = self._evaluation(self.watchers.evaluate)
-        self.evaluated_at = self.timesteps
-        if self.watchers.on_evaluation is not None:
-            self.watchers.on_evaluation(self.timesteps, self.env_steps, self.last_evaluation)
-
-    def _evaluation(self, evaluate: Callable[[int], Evaluation]) -> Evaluation:
         """An evaluation, done again where an environment failed: it has no state, and is the same the next time."""
-        while True:
+        self.check_finite()
+        result: Evaluation | None = None
+        while result is None:
+            if self.evaluator is None:
+                return
             try:
-                return evaluate(self.timesteps)
+                result = self.evaluator(number=self.timesteps)
             except EnvironmentFailedError as error:
                 self.collector.endure(error, "The evaluation is done again")
+        self.last_evaluation, self.evaluated_at = result, self.timesteps
+        self.events.send(Evaluated(self.timesteps, self.env_steps, Evaluation([*result.returns], [*result.lengths])))
 
     def finish(self) -> None:
         """The last row and the last evaluation, where they have not just been made."""
@@ -215,10 +209,9 @@ class Trainer:
         if self.config.run.eval_freq and self.evaluated_at != self.timesteps:
             self.evaluate()
 
-    def save(self) -> None:
-        self.check_finite()
-        if self.watchers.on_save is not None:
-            self.watchers.on_save(self)
+    def checkpoint(self) -> CheckpointDue:
+        """The run is to be kept as it is now."""
+        return CheckpointDue(self.timesteps, self.state)
 
     def log(self) -> None:
         """One row of what happened since the last."""
@@ -227,8 +220,7 @@ class Trainer:
         self.watch_weight(row)
         self.live.clear_tally()
         self.chosen[:], self.finished = 0, []
-        if self.watchers.on_metrics is not None:
-            self.watchers.on_metrics(row)
+        self.events.send(MetricsRow(MappingProxyType(row)))
 
     def watch_weight(self, row: dict[str, Any]) -> None:
         """Say once that the weight is dead: every backup counts the same, whatever the critics think of it."""

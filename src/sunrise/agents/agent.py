@@ -1,7 +1,7 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
 
@@ -9,11 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents import arguments
-from sunrise.agents.environments import Environments, Given, maker, trusted
+from sunrise.agents.environments import Environments, Given, make_collector, maker, trusted
 from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resume
-from sunrise.agents.life import Life
-from sunrise.agents.reporter import Reporter
-from sunrise.agents.training import make_collector, train
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import algorithm
 from sunrise.config.check import check
@@ -21,7 +18,6 @@ from sunrise.config.fields import parameters
 from sunrise.config.groups import NEVER, env_options
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
-from sunrise.console import ProgressLine
 from sunrise.ensemble import Ensemble, Sunrise
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
 from sunrise.errors import SunriseError
@@ -30,11 +26,18 @@ from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
+from sunrise.run.events import EventStream, Sink
 from sunrise.run.live import LiveEnsemble
+from sunrise.run.supervise import supervise
+from sunrise.sinks.callback import Callback, CallbackSink
+from sunrise.sinks.console import ConsoleSink
+from sunrise.sinks.folder import FolderSink
+from sunrise.sinks.tensorboard import TensorBoard
 from sunrise.spaces import LARGEST, batched, check_same, describe, restore
+from sunrise.store.session import Session
 from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
 from sunrise.train import Trainer
-from sunrise.types import Episode, Observation, rows
+from sunrise.types import Observation, rows
 
 OWN_ARGUMENTS = """Arguments:
     policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
@@ -50,8 +53,6 @@ NO_SECOND_ENV = (
     "a second environment is needed and cannot be made from this one; give `eval_env`, or an id or a class as `env`."
 )
 log = logging.getLogger("sunrise")
-
-Callback = Callable[[dict[str, Any], dict[str, Any]], bool | None]
 
 
 class Agent:
@@ -85,7 +86,7 @@ class Agent:
         self.folder = (
             RunFolder(Path(self.config.run.run_dir), self.device.device_kind) if self.config.run.run_dir else None
         )
-        self.life = Life(self.folder, self.config.run.keep, self._about)
+        self.session = Session(self.folder, self.config.run.keep, self._about) if self.folder else None
         self.trainer: Trainer | None = None
         self.fitted = False
         self._timesteps = 0
@@ -224,14 +225,15 @@ class Agent:
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
         trainer = self._trainer(reset_num_timesteps)
         trainer.log_episodes = log_interval or 0
-        line, name = ProgressLine(until, progress_bar), tb_log_name or self.algo.upper()
-        reporter = Reporter(line, self.folder, self.tensorboard_log, name, self.verbose)
-
-        def on_step(episodes: list[Episode]) -> bool:
-            return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
-
+        sinks: list[Sink] = [FolderSink(self.session)] if self.session else []
+        sinks.append(ConsoleSink(until, progress_bar, self.verbose > 0))
+        if self.tensorboard_log is not None:
+            sinks.append(TensorBoard.numbered(Path(self.tensorboard_log), tb_log_name or self.algo.upper()))
+        if callback is not None:
+            sinks.append(CallbackSink(callback, self))
+        trainer.events, trainer.evaluator = EventStream(sinks), evaluator
         before = trainer.updates, trainer.timesteps
-        train(trainer, until, evaluator, reporter, self.life, on_step)
+        supervise(trainer, until)
         if trainer.updates == before[0] and trainer.timesteps > before[1]:
             self._say_why_nothing_was_learned(trainer)
         return self
@@ -292,10 +294,10 @@ class Agent:
         model.set_env(given)
         assert model.env is not None
         # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
-        spaces, saved = (model.env.single_observation_space, model.env.single_action_space), model.life.has_checkpoints
-        model._fit(*spaces, initial=not saved)
-        trainer = model._new_trainer()
-        model.life.resume(trainer, config)
+        assert model.session is not None
+        spaces = model.env.single_observation_space, model.env.single_action_space
+        model._fit(*spaces, initial=not model.session.has_checkpoints)
+        model.session.resume(model._new_trainer(), config, model.action_repeat)
         return model
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -314,7 +316,6 @@ class Agent:
             self.trainer.start_from(0)
         assert self.trainer is not None
         self.trainer.config = self.config
-        self.life.begin(self.trainer)
         return self.trainer
 
     def _new_trainer(self) -> Trainer:

@@ -1,13 +1,15 @@
 """The environments of an agent: those it learns in, and how to make more like them."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
+from sunrise.collect import Collector
 from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
+from sunrise.randomness import generator
 
 Given = str | AnyEnv | AnyVectorEnv | Maker
 """An id, an environment, a vector environment, or a class or function that makes environments."""
@@ -45,3 +47,18 @@ def maker(env: str | AnyEnv | Maker, config: Config[object]) -> Callable[[], Any
     """How to make the environment of evaluations that was asked for; one that cannot be made again is used itself."""
     make = factory(env, training=False, **env_options(config.env, env))
     return make if make is not None else lambda: cast(AnyEnv, env)
+
+
+def make_collector(environments: Environments, config: Config[Any]) -> Collector:
+    """What steps the environments that are learned in."""
+    training, run = config.training, config.run
+    return Collector(
+        environments.vector,
+        run.seed,
+        config.ensemble.ensemble_size,
+        generator(run.seed, "members"),
+        training.gamma,
+        training.truncation,
+        training.reward_noise,
+        run.max_env_restarts,
+    )

@@ -15,7 +15,7 @@ from sunrise import SAC, Rainbow, SunriseError, record
 from sunrise.agents import Agent
 from sunrise.cli import main
 from sunrise.collect import Collector
-from sunrise.train import Trainer
+from sunrise.loop import Trainer
 from tests import runs, tiny, toys
 from tests.image_task import Lights
 
@@ -101,7 +101,7 @@ def test_a_run_stopped_at_any_step_and_resumed_is_the_run_never_stopped(
 def test_a_dead_weight_is_said_once_and_not_again_after_a_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("sunrise.train.FLAT_UPDATES", 60)
+    monkeypatch.setattr("sunrise.run.meter.FLAT_UPDATES", 60)
     kind = "uniform replay that wraps"
     make(kind, tmp_path / "alive", weight_temperature=1.0).learn(180, progress_bar=False, log_interval=None)
     assert not [r for r in caplog.records if "is dead" in r.getMessage()]

@@ -1,6 +1,8 @@
 """Whatever a part of a run carries from step to step is in the state it offers, or is said here not to belong there."""
 
+import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,24 +12,32 @@ from sunrise import SAC, Rainbow
 from sunrise.agents import Agent
 from sunrise.collect import Collector
 from sunrise.evaluate import Evaluator
+from sunrise.folder import Folder
 from sunrise.journal import Journal
+from sunrise.logs import Logs
+from sunrise.loop import Trainer
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
 from sunrise.restarts import Restarts
 from sunrise.run.live import LiveEnsemble
-from sunrise.train import Trainer
+from sunrise.run.meter import Meter
 
 PART, SETTING = "a part with a state of its own", "made from the settings"
 MADE = "made from the settings and the environment's spaces"
 PROCESS = "of the process that trains, not of the run"
 NOT_STATE: dict[type, dict[str, str]] = {
     Trainer: {
-        **dict.fromkeys(("live", "collector", "replay"), PART),
+        **dict.fromkeys(("live", "collector", "replay", "meter"), PART),
         **dict.fromkeys(("config", "learning_rate", "explore_key", "update_key"), SETTING),
-        **dict.fromkeys(("action_repeat", "action_space", "candidates"), MADE),
-        **dict.fromkeys(("events", "evaluator", "_start", "_clock"), PROCESS),
+        **dict.fromkeys(("action_repeat", "action_space"), MADE),
+        **dict.fromkeys(("events", "evaluator"), PROCESS),
         "between_steps": "true whenever a state may be taken",
         "_pending": "looked at before a state is taken",
+    },
+    Meter: {
+        "live": PART,
+        **dict.fromkeys(("looks_at_disagreement", "candidates"), MADE),
+        **dict.fromkeys(("_start", "_clock"), PROCESS),
     },
     LiveEnsemble: {
         **dict.fromkeys(("functions", "device"), MADE),
@@ -54,6 +64,7 @@ NOT_STATE: dict[type, dict[str, str]] = {
             "in the rings and the counters: see the test of memory",
         ),
     },
+    Logs: {"folder": MADE, **dict.fromkeys(("_sums", "_sizes"), "offered by name, as sizes and checksums")},
     Evaluator: {
         **dict.fromkeys(("make", "exploit", "space", "run", "epsilon"), MADE),
         **dict.fromkeys(("envs", "since"), PROCESS),
@@ -79,7 +90,7 @@ def trainer(request: pytest.FixtureRequest) -> Trainer:
 
 def parts(trainer: Trainer) -> list[Any]:
     collector = trainer.collector
-    return [trainer, trainer.live, collector, collector.restarts, *collector.journal, trainer.replay]
+    return [trainer, trainer.live, trainer.meter, collector, collector.restarts, *collector.journal, trainer.replay]
 
 
 def fields(part: Any) -> set[str]:
@@ -107,7 +118,7 @@ def test_every_attribute_is_in_the_state_or_is_said_not_to_be(trainer: Trainer) 
 def test_every_counter_of_the_loop_is_what_its_state_says(trainer: Trainer) -> None:
     loop = trainer.state().loop
     assert {name: getattr(trainer, name) for name in loop.counters._fields} == loop.counters._asdict()
-    assert trainer.chosen is loop.chosen
+    assert trainer.meter.state().chosen is trainer.meter.chosen
     assert loop.mask_rng == trainer.mask_rng.bit_generator.state != loop.warmup_rng
 
 
@@ -133,6 +144,20 @@ def test_every_array_of_a_replay_buffer_is_in_its_rings_or_counters(trainer: Tra
         assert bytes_of, f"{name} is in no ring and no counter"
         size = sum(each.nbytes for each in offered if np.shares_memory(array, each))
         assert size == array.nbytes or name in MADE_ANEW or name == "batch"
+
+
+def test_logs_offer_the_size_and_the_checksum_of_each_file(tmp_path: Path) -> None:
+    logs = Logs(Folder(tmp_path))
+    logs.append_metrics({"timesteps": 1})
+    assert vars(logs).keys() == NOT_STATE[Logs].keys()
+    content = (tmp_path / "metrics.jsonl").read_bytes()
+    assert logs.state()["metrics.jsonl"] == (len(content), hashlib.sha256(content).hexdigest())
+    before = logs.state()
+    logs.append_metrics({"timesteps": 2})
+    assert logs.state() != before
+    logs.restore(before)
+    assert logs.state() == before
+    assert (tmp_path / "metrics.jsonl").read_bytes() == content
 
 
 def test_an_evaluation_has_no_state(trainer: Trainer) -> None:

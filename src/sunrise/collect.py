@@ -170,7 +170,7 @@ class Collector:
             error.add_note(failure.trace)
             if failure.is_bad_value:
                 raise error
-            self.endure(error, "Its episode is dropped")
+            self.count_failure(error, "Its episode is dropped")
             self.resetting[e] = False
             try:
                 if self.ours is not None:
@@ -179,7 +179,7 @@ class Collector:
             except Exception as again:
                 failure = Failure.of(again)
 
-    def endure(self, error: EnvironmentFailedError, what_now: str) -> None:
+    def count_failure(self, error: EnvironmentFailedError, what_now: str) -> None:
         """Count a failure and say what is done about it; raise it if there were too many."""
         if self.stopping.wait(A_MOMENT):
             raise KeyboardInterrupt

@@ -18,7 +18,7 @@ from sunrise.journal import JournalState
 from sunrise.manifest import Span
 from sunrise.replay.rings import ReplayState, Rows
 from sunrise.restarts import RestartsState
-from sunrise.run.state import CollectorState, Counters, LiveState, LoopState, RunState
+from sunrise.run.state import CollectorState, Counters, LiveState, LoopState, MeterState, RunState
 from sunrise.saved import Checkpoint
 from sunrise.tensors import named_leaves
 from sunrise.types import Episode
@@ -32,7 +32,7 @@ def copied(tree: Any) -> dict[str, np.ndarray]:
 def arrays_of(state: RunState) -> dict[str, Any]:
     """The trees and arrays beside the agents, by their names on disk; the journals, whose lengths change, apart."""
     own = state.collector
-    named = {"tally": state.live.tally, "obs": own.obs, "chosen": state.loop.chosen}
+    named = {"tally": state.live.tally, "obs": own.obs, "chosen": state.meter.chosen}
     named |= {"episode": own.episode, "acting": own.acting, "total": own.total, "length": own.length}
     named |= {"resetting": own.resetting}
     return named | {f"replay.{name}": array for name, array in state.replay.counters.items()}
@@ -54,7 +54,7 @@ def take(state: RunState, about: Mapping[str, Any], since: Mapping[str, Span], w
         about=about,
         arrays=arrays,
         facts={
-            "loop": loop.counters._asdict(),
+            "loop": {**loop.counters._asdict(), "flat_updates": state.meter.flat_updates},
             "generators": {
                 "masks": loop.mask_rng,
                 "warmup": loop.warmup_rng,
@@ -62,7 +62,7 @@ def take(state: RunState, about: Mapping[str, Any], since: Mapping[str, Span], w
                 "members": collector.rng,
                 "reward_noise": collector.noise_rng,
             },
-            "finished": list(loop.finished),  # it is appended to while this is written
+            "finished": list(state.meter.finished),  # it is appended to while this is written
             "last_evaluation": None if last is None else last._asdict(),
             "restarts": collector.restarts.total,
             "failures": list(collector.restarts.recent),
@@ -76,7 +76,7 @@ def take(state: RunState, about: Mapping[str, Any], since: Mapping[str, Span], w
 
 def read(found: Checkpoint, facts: Mapping[str, Any], like: RunState) -> RunState:
     """The state that a checkpoint holds, without the rows of replay; DamagedError where it does not fit `like`."""
-    check_facts(facts, Counters._fields, found.manifest.timesteps)
+    check_facts(facts, (*Counters._fields, "flat_updates"), found.manifest.timesteps)
     with readable():
         arrays, generators, last = found.arrays(), facts["generators"], facts["last_evaluation"]
         stored = fitted(arrays_of(like), arrays)
@@ -85,12 +85,11 @@ def read(found: Checkpoint, facts: Mapping[str, Any], like: RunState) -> RunStat
             LiveState(found.load_agents(like.live.ensemble), stored["tally"]),
             LoopState(
                 Counters(*(facts["loop"][name] for name in Counters._fields)),
-                chosen=stored["chosen"],
-                finished=[Episode(*episode) for episode in facts["finished"]],
                 last_evaluation=None if last is None else Evaluation(**last),
                 mask_rng=generators["masks"],
                 warmup_rng=generators["warmup"],
             ),
+            MeterState(facts["loop"]["flat_updates"], stored["chosen"], [Episode(*each) for each in facts["finished"]]),
             CollectorState(
                 **{name: stored[name] for name in ("episode", "acting", "total", "length", "resetting", "obs")},
                 journal=[

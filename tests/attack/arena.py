@@ -12,6 +12,7 @@ import numpy as np
 
 from sunrise import SAC
 from sunrise.agents.files import read_model, read_run
+from sunrise.agents.loading import load
 from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.documents import sealed
 from sunrise.inspection import inspect_path
@@ -131,7 +132,7 @@ class Arena:
 
     def _load(self, file: Path) -> Any:
         with open_model(file) as opened:
-            model = SAC.load_open(opened, file)
+            model = load(SAC, opened, file, None, {})
         agents = bytes_of(named_leaves(model.ensemble))
         return str(model.config), agents, str(model.observation_space), str(model.action_space), model.num_timesteps
 

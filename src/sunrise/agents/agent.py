@@ -3,52 +3,42 @@
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
 
-from sunrise.agents import arguments
-from sunrise.agents.environments import Environments, Given, make_collector, maker, trusted
-from sunrise.agents.files import FORMAT, read_model, read_run, settings_to_resume
+from sunrise.agents import arguments, loading
+from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
+from sunrise.agents.files import FORMAT, read_run
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import algorithm
 from sunrise.config.check import check
 from sunrise.config.fields import parameters
-from sunrise.config.groups import NEVER, env_options
+from sunrise.config.groups import NEVER
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.ensemble import Ensemble, Sunrise
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
+from sunrise.loop import Trainer
 from sunrise.randomness import generator, root_key
 from sunrise.record import RunFolder
 from sunrise.run.events import EventStream, Sink
 from sunrise.run.live import LiveEnsemble
-from sunrise.run.supervise import supervise
+from sunrise.run.supervise import supervise, why_nothing_was_learned
 from sunrise.sinks.callback import Callback, CallbackSink
 from sunrise.sinks.console import ConsoleSink
 from sunrise.sinks.folder import FolderSink
 from sunrise.sinks.tensorboard import TensorBoard
-from sunrise.spaces import LARGEST, batched, check_same, describe, restore
+from sunrise.spaces import batched, check_same, describe
 from sunrise.store.session import Session
-from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
-from sunrise.train import Trainer
+from sunrise.tensors import open_model, save_tree, with_suffix
 from sunrise.types import Observation, rows
 
-OWN_ARGUMENTS = """Arguments:
-    policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
-    env: an id, an environment, a vector environment, or a class or function that makes environments.
-    preset: settings of published code to start from, such as "authors"; keywords change them.
-    policy_kwargs: net_arch, as Stable-Baselines3 writes it.
-    tensorboard_log: a folder for events of trainings without a run_dir.
-    verbose: 1 prints each row of metrics as a table.
-    eval_env: the environment of evaluations, where another cannot be made from `env`.
-    device: "auto", or a platform, or one device of it, such as "gpu:1".
-"""
 NO_SECOND_ENV = (
     "a second environment is needed and cannot be made from this one; give `eval_env`, or an id or a class as `env`."
 )
@@ -64,12 +54,12 @@ class Agent:
         """Give the leaf its algorithm and a signature with every setting of it."""
         cls.algo = algo
         cls.__signature__ = arguments.signature(Agent.__init__, algo)  # type: ignore[attr-defined]
-        cls.__doc__ = f"{cls.__doc__}\n\n{OWN_ARGUMENTS}\n{parameters(algorithm(algo).defaults)}"
+        cls.__doc__ = f"{cls.__doc__}\n\n{arguments.OWN}\n{parameters(algorithm(algo).defaults)}"
 
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -166,38 +156,22 @@ class Agent:
         finally:
             evaluator.close()
 
-    def set_env(self, env: Given) -> None:
+    def set_env(self, env: EnvArgument) -> None:
         """Use another environment with the same spaces; once training has begun, as many of them as before.
 
-        Their experience is kept; the next `learn` begins new episodes.
+        The replay buffer stays; the next `learn` begins new episodes.
         """
         environments = Environments(env, self.config)
         if self.fitted:
             vector = environments.vector
-            if self.trainer is not None:
-                self._check_goes_on(environments)
+            if self.trainer is not None and self.environments is not None:
+                self.environments.require_as_many(environments)
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
-            learned = env_options(self.config.env, self.config.run.env_id)
-            for name, own in (("action_repeat", "action_repeat"), ("renderer", "renderer_name")):
-                now = attribute(vector, own)
-                if now is not None and learned.get(name, now) not in (now, "auto"):
-                    log.warning("These agents learned with %s = %s; this environment has %s.", name, learned[name], now)
+            environments.name_differences(self.config)
         self.environments = environments
         if self.trainer is not None:
             self.trainer.collector = make_collector(environments, self.config)
-
-    def _check_goes_on(self, new: Environments) -> None:
-        """Replay is laid out for so many environments, and steps are counted in so many of the simulator."""
-        for what, ours, theirs in (
-            ("environments", self.env.num_envs if self.env else 0, new.vector.num_envs),
-            ("simulator steps in a timestep", self.action_repeat, new.action_repeat),
-        ):
-            if ours != theirs:
-                raise SunriseError(
-                    f"this model is training with {what}: {ours}, and the new environment has {theirs}; "
-                    "save the model, and load it with the new environment."
-                )
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -234,27 +208,16 @@ class Agent:
         trainer.events, trainer.evaluator = EventStream(sinks), evaluator
         before = trainer.updates, trainer.timesteps
         supervise(trainer, until)
-        if trainer.updates == before[0] and trainer.timesteps > before[1]:
-            self._say_why_nothing_was_learned(trainer)
+        learns = self.config.training.learning_starts < NEVER
+        if learns and trainer.updates == before[0] and trainer.timesteps > before[1]:
+            log.warning("Nothing was learned, not one update was made: %s.", why_nothing_was_learned(trainer))
         return self
-
-    def _say_why_nothing_was_learned(self, trainer: Trainer) -> None:
-        """A training without a single update is not what anybody asked for, unless the agent never learns."""
-        starts = self.config.training.learning_starts
-        if starts >= NEVER:
-            return
-        reason = "the replay buffer never held what an update needs"
-        if trainer.timesteps <= starts:
-            reason = f"learning_starts is {starts:,} and the training ended at timestep {trainer.timesteps:,}"
-        elif trainer.timesteps < self.config.training.train_freq:
-            reason = f"train_freq is {self.config.training.train_freq:,}"
-        log.warning("Nothing was learned, not one update was made: %s.", reason)
 
     @classmethod
     def resume(
         cls,
         run_dir: str | Path,
-        env: Given | None = None,
+        env: EnvArgument | None = None,
         learning_rate: Any = None,
         trust_env: bool = False,
         max_env_restarts: int | None = None,
@@ -267,38 +230,7 @@ class Agent:
         `max_env_restarts` and `env_timeout` may be others than before.
         """
         others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-        return cls.resume_as(Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
-
-    @classmethod
-    def resume_as(
-        cls,
-        path: Path,
-        config: Mapping[str, Any],
-        env: Given | None = None,
-        learning_rate: Any = None,
-        trust_env: bool = False,
-        others: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """The same of a run whose beginning is known; `others` are settings that may change, where they are given."""
-        if config["algo"] != cls.algo:
-            raise SunriseError(f"{path} is a run of {config['algo']}, not of {cls.algo}.")
-        settings = settings_to_resume(path, config, learning_rate)
-        settings |= {name: value for name, value in (others or {}).items() if value is not None}
-        run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
-        if env is None and not run["env_id"]:
-            raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
-        given = env if env is not None else trusted(run["env_id"], trust_env)
-        arguments.read(cls.algo, config["policy"], given, None, None, settings)  # refuses what does not suit it
-        model = cls(config["policy"], None, **settings)
-        model.config = check(with_settings(model.config, run))
-        model.set_env(given)
-        assert model.env is not None
-        # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
-        assert model.session is not None
-        spaces = model.env.single_observation_space, model.env.single_action_space
-        model._fit(*spaces, initial=not model.session.has_checkpoints)
-        model.session.resume(model._new_trainer(), config, model.action_repeat)
-        return model
+        return loading.resume(cls, Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
         """The trainer of this agent: a new one, or the one there is with its experience."""
@@ -361,32 +293,11 @@ class Agent:
         }
 
     @classmethod
-    def load(cls, path: str | Path, env: Given | None = None, **settings: Any) -> Self:
+    def load(cls, path: str | Path, env: EnvArgument | None = None, **settings: Any) -> Self:
         """Read agents that `save` wrote. Nothing in the file is executed."""
         name = with_suffix(path)
         with open_model(name) as file:
-            return cls.load_open(file, name, env, **settings)
-
-    @classmethod
-    def load_open(cls, file: BinaryIO, name: Path, env: Given | None = None, **settings: Any) -> Self:
-        """The same of a file that is open; `name` is what to call it."""
-        about = read_model(file, name, cls.algo)
-        kept = about["settings"] | {"run_dir": ""} | settings
-        run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
-        model = cls(about["policy"], None, **kept)
-        model.config = check(with_settings(model.config, run))
-        if about.get("learning_rate_schedule") and "learning_rate" not in settings:
-            log.warning(
-                "%s was trained with a schedule of learning rates, which a file cannot hold: give it again.", name
-            )
-        model._timesteps = int(about["timesteps"])
-        largest = max(LARGEST, file.seek(0, 2))
-        observation_space, action_space = restore(about["observation_space"], largest), restore(about["action_space"])
-        model._fit(observation_space, action_space, initial=False)
-        model.live.restore(model.live.state()._replace(ensemble=load_tree(file, name, model.ensemble)))
-        if env is not None:
-            model.set_env(env)
-        return model
+            return loading.load(cls, file, name, env, settings)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 

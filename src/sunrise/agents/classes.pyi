@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from sunrise.agents.agent import Agent
-from sunrise.agents.environments import Given
+from sunrise.agents.environments import EnvArgument
 from sunrise.envs.make import AnyEnv, Maker
 
 class SACKeywords(TypedDict, total=False):
@@ -83,7 +83,7 @@ class SAC(Agent, algo="sac"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -164,7 +164,7 @@ class TD3(Agent, algo="td3"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -252,7 +252,7 @@ class DisCor(Agent, algo="discor"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -329,7 +329,7 @@ class Rainbow(Agent, algo="rainbow"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -412,7 +412,7 @@ class RAD(Agent, algo="rad"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -495,7 +495,7 @@ class DrQ(Agent, algo="drq"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -576,7 +576,7 @@ class CURL(Agent, algo="curl"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -640,7 +640,7 @@ class Random(Agent, algo="random"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,

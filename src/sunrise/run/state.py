@@ -43,18 +43,23 @@ class Counters(NamedTuple):
     log_episodes: int
     last_return: float | None
     evaluated_at: int
-    flat_updates: int
 
 
 class LoopState(NamedTuple):
-    """The loop's own state: its counters, and what it has gathered since the last row of metrics."""
+    """The loop's own state."""
 
     counters: Counters
-    chosen: Int[np.ndarray, "C"]
-    finished: list[Episode]
     last_evaluation: Evaluation | None
     mask_rng: GeneratorState
     warmup_rng: GeneratorState
+
+
+class MeterState(NamedTuple):
+    """What has been gathered since the last row of metrics."""
+
+    flat_updates: int
+    chosen: Int[np.ndarray, "C"]
+    finished: list[Episode]
 
 
 class CollectorState(NamedTuple):
@@ -77,6 +82,7 @@ class RunState(NamedTuple):
 
     live: LiveState
     loop: LoopState
+    meter: MeterState
     collector: CollectorState
     replay: ReplayState
 

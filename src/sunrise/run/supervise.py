@@ -4,9 +4,9 @@ import threading
 
 from sunrise.collect import A_MOMENT
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
+from sunrise.loop import Trainer
 from sunrise.run.events import CallbackExit, Ended, Failed, Started, StopRunError
 from sunrise.signals import Waiting, interruptible
-from sunrise.train import Trainer
 
 
 def supervise(trainer: Trainer, until: int) -> None:
@@ -73,3 +73,14 @@ def stop(trainer: Trainer) -> None:
         trainer.events.send(ended)
     except KeyboardInterrupt:
         trainer.events.send(ended)
+
+
+def why_nothing_was_learned(trainer: Trainer) -> str:
+    """A training without a single update is not what anybody asked for: what was in its way."""
+    training = trainer.config.training
+    if trainer.timesteps <= training.learning_starts:
+        starts = f"learning_starts is {training.learning_starts:,}"
+        return f"{starts} and the training ended at timestep {trainer.timesteps:,}"
+    if trainer.timesteps < training.train_freq:
+        return f"train_freq is {training.train_freq:,}"
+    return "the replay buffer never held what an update needs"

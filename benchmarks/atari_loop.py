@@ -14,7 +14,7 @@ from typing import Any
 
 from sunrise import Rainbow
 from sunrise.bench import ready
-from sunrise.record import machine
+from sunrise.machine import machine
 
 STEPS, FULL, EVALUATIONS = 5_000, 100_000, 10
 

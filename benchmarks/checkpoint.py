@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sunrise import SAC
-from sunrise.record import machine
+from sunrise.machine import machine
 from sunrise.replay.uniform import UniformReplay
 
 CAPACITY, INTERVAL, STEPS, ROUNDS = 1_000_000, 10_000, 400, 5

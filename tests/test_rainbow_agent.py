@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sunrise import SAC, Rainbow, SunriseError
-from sunrise.record import RunFolder
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
+from sunrise.run_folder import RunFolder
 from tests import tiny
 
 TINY: dict[str, Any] = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from sunrise import SAC, Rainbow, SunriseError, record
+from sunrise import SAC, Rainbow, SunriseError, machine
 from sunrise.agents import Agent
 from sunrise.cli import main
 from sunrise.collect import Collector
@@ -199,7 +199,7 @@ def test_other_versions_and_machines_are_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make("uniform replay that wraps", tmp_path).learn(50, progress_bar=False)
-    now = record.versions(), record.machine()
+    now = machine.versions(), machine.machine()
     monkeypatch.setattr("sunrise.store.session.versions", lambda: {**now[0], "jax": "99.1"})
     monkeypatch.setattr("sunrise.store.session.machine", lambda *_: {**now[1], "cores": 64, "system": "another"})
     with caplog.at_level(logging.WARNING, "sunrise"):

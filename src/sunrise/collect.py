@@ -80,8 +80,8 @@ class Collector:
             self._go_on(mask([], self.count), failed, None) if failed else self._checked(raw, "the first observation")
         )
 
-    def step(self, action: np.ndarray, kept_action: np.ndarray, timesteps: int) -> Collected:
-        """Act in every environment; `kept_action` is what the transition remembers."""
+    def step(self, action: np.ndarray, stored_action: np.ndarray, timesteps: int) -> Collected:
+        """Act in every environment; `stored_action` is what the transition remembers."""
         self.timesteps = timesteps
         raw, reward, terminated, truncated, info = self._step(action)
         failed: dict[int, Failure] = info.get(FAILED, {})
@@ -102,7 +102,7 @@ class Collector:
         if self.reward_noise:
             # r' = r + z, z ~ N(0, σ²): what is learned from is noisy, what is reported is not.
             reward = reward + self.noise_rng.normal(0, self.reward_noise, self.count).astype(np.float32)
-        batch = Batch(self.obs, kept_action, reward, discount, last_obs)
+        batch = Batch(self.obs, stored_action, reward, discount, last_obs)
         if not stepped.all():
             batch = jax.tree.map(lambda x: x[stepped], batch)
         plays_on = np.asarray(info.get("plays_on", np.zeros(self.count)), bool)
@@ -269,7 +269,7 @@ class Collector:
         return last
 
     def _checked(self, raw: Observation, name: str) -> Observation:
-        """A copy in the precision that is kept: an environment may write to its own array again."""
+        """A copy in the precision that is stored: an environment may write to its own array again."""
         obs = jax.tree.map(np.copy, as_stored(raw))
         self._finite(obs, name)
         if OUTSIDE not in self.said:

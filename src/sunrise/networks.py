@@ -82,7 +82,7 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float, 
     U(±1/√out) with biases of 0.1, and U(±last_bound) in the last layer. `xavier` is U(±√(6 / (in + out))), biases 0.
     """
     pairs = list(pairwise(sizes))
-    # One draw for the whole network: a draw is most of what the compiler has to chew on.
+    # One draw for the whole network: draws are what takes the compiler longest.
     draw = jax.random.uniform(key, (sum((i + 1) * o for i, o in pairs),), minval=-1.0, maxval=1.0)
     layers, used = [], 0
     for depth, (i, o) in enumerate(pairs):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 WINDOW = 100_000
-"""A failure counts against the limit for this many timesteps, so that a long run endures one now and then."""
+"""A failure counts against the limit for this many timesteps, so that a long run survives one now and then."""
 
 
 class RestartsState(NamedTuple):

@@ -16,8 +16,8 @@ from sunrise.agents.loading import load
 from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.documents import sealed
 from sunrise.inspection import inspect_path
-from sunrise.record import RunFolder
 from sunrise.run.events import Ended, Evaluated, MetricsRow, Started
+from sunrise.run_folder import RunFolder
 from sunrise.saved import Checkpoint
 from sunrise.sinks.folder import FolderSink
 from sunrise.snapshot import take

@@ -26,10 +26,10 @@ from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
 from sunrise.loop import Trainer
 from sunrise.randomness import generator, root_key
-from sunrise.record import RunFolder
 from sunrise.run.events import EventStream, Sink
 from sunrise.run.live import LiveEnsemble
 from sunrise.run.supervise import supervise, why_nothing_was_learned
+from sunrise.run_folder import RunFolder
 from sunrise.sinks.callback import Callback, CallbackSink
 from sunrise.sinks.console import ConsoleSink
 from sunrise.sinks.folder import FolderSink

@@ -15,7 +15,7 @@ from sunrise.config.tasks import RendererChoice
 from sunrise.envs.renderers import resolve
 from sunrise.errors import SunriseError
 from sunrise.manifest import AGENTS as AGENTS_FILE
-from sunrise.record import RunFolder
+from sunrise.run_folder import RunFolder
 from sunrise.saved import Checkpoint
 from sunrise.spaces import LARGEST, restore
 from sunrise.tensors import load_tree

@@ -67,7 +67,7 @@ def feature_count(shape: PictureShape, filters: int, layers: int) -> int:
 def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Float[Array, "_ _"]]:
     """Matrices with orthonormal rows or columns, whichever are fewer.
 
-    They come from one draw for all of them: a draw is most of what the compiler has to chew on.
+    They come from one draw for all of them: draws are what takes the compiler longest.
     """
     draw = jax.random.normal(key, (sum(i * o for i, o in shapes),))
     matrices, used = [], 0

@@ -34,8 +34,8 @@ class Ring(NamedTuple):
         """Write rows back where they were; what has been overwritten since is left out."""
         for name, array in self.arrays.items():
             number = start + np.arange(len(rows[name]))
-            kept = number >= self.oldest
-            array[number[kept] % self.size] = rows[name][kept]
+            there = number >= self.oldest
+            array[number[there] % self.size] = rows[name][there]
 
 
 class ReplayState(NamedTuple):

@@ -13,9 +13,10 @@ from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.ensemble import Ensemble
 from sunrise.errors import NonFiniteError, SunriseError
 from sunrise.facts import readable
+from sunrise.machine import machine, versions
 from sunrise.manifest import Span
-from sunrise.record import RunFolder, Status, machine, versions
 from sunrise.run.state import HasState, RunState
+from sunrise.run_folder import RunFolder, Status
 from sunrise.saved import Checkpoint
 from sunrise.snapshot import read, segments, take
 from sunrise.store.refusals import refusal

@@ -255,10 +255,10 @@ def test_an_interrupt_in_the_middle_of_a_step_leaves_the_last_checkpoint_the_new
     model = make(kind, tmp_path / "torn")
     step = Collector.step
 
-    def torn(self: Collector, action: np.ndarray, kept: np.ndarray, timesteps: int) -> Any:
+    def torn(self: Collector, action: np.ndarray, stored: np.ndarray, timesteps: int) -> Any:
         if timesteps == 55:
             raise KeyboardInterrupt
-        return step(self, action, kept, timesteps)
+        return step(self, action, stored, timesteps)
 
     monkeypatch.setattr(Collector, "step", torn)
     with pytest.raises(KeyboardInterrupt):

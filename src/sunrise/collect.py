@@ -17,7 +17,7 @@ from sunrise.envs.answers import Failure, not_finite, outside
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.envs.vector import FAILED, UNSAID, AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.journal import Journal, go_again, mask
+from sunrise.journal import Journal, mask, not_arrived, repeat
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
 from sunrise.restarts import Restarts
@@ -96,7 +96,8 @@ class Collector:
             self._say_once("says None for whether its episode is over, which counts as no", info[UNSAID][0])
         done = terminated | truncated
         self.total += np.where(stepped, reward, 0)
-        last_obs = self._last_observation(next_obs, done, info)
+        begun = self.mode == AutoresetMode.SAME_STEP and done.any()  # the next episodes, already
+        last_obs = last_observations(next_obs, done, info) if begun else next_obs
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
         if self.reward_noise:
@@ -224,12 +225,9 @@ class Collector:
                 [self._seed(e, int(self.episode[e]) - back) for back in reversed(range(len(journal.starts)))]
                 for e, journal in enumerate(self.journal)
             ]
-            raw, failed = go_again(self.ours, self.journal, seeds)
+            raw, failed = repeat(self.ours, self.journal, seeds)
             self.obs = jax.tree.map(np.copy, as_stored(raw))
-            same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
-            arrived = np.logical_and.reduce(jax.tree.leaves(same))
-            elsewhere = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
-            elsewhere |= {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
+            elsewhere = not_arrived(self.obs, wanted, failed)
             for e in elsewhere:
                 with contextlib.suppress(Exception):  # then the reset fails too, and counts
                     self.ours.revive(e)
@@ -258,16 +256,6 @@ class Collector:
     def _seed(self, env: int, episode: int) -> int:
         return episode_seed(self.seed, "episodes", env, episode)
 
-    def _last_observation(self, next_obs: Observation, done: np.ndarray, info: dict[str, Any]) -> Observation:
-        """The true last observation of an episode, also where the environment has already begun the next."""
-        if self.mode != AutoresetMode.SAME_STEP or not done.any():
-            return next_obs
-        last = jax.tree.map(np.copy, next_obs)
-        for e in np.flatnonzero(done):
-            final = as_stored(info["final_obs"][e])
-            jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
-        return last
-
     def _checked(self, raw: Observation, name: str) -> Observation:
         """A copy in the precision that is stored: an environment may write to its own array again."""
         obs = jax.tree.map(np.copy, as_stored(raw))
@@ -289,3 +277,12 @@ class Collector:
             e = int(bad[0])
             whose = f"It came from {self._name(e)}, {self._place(e)}."
             raise NonFiniteError(name, self.timesteps, f"{whose} Look at what it computes.")
+
+
+def last_observations(next_obs: Observation, done: Bool[np.ndarray, "E"], info: Mapping[str, Any]) -> Observation:
+    """The true last observation of each episode that is over, where environments have already begun the next."""
+    last = jax.tree.map(np.copy, next_obs)
+    for e in np.flatnonzero(done):
+        final = as_stored(info["final_obs"][e])
+        jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
+    return last

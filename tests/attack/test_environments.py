@@ -37,7 +37,7 @@ def step(subject: Collector, steps: int, first: int = 0) -> None:
         subject.step(action, action, t)
 
 
-def taken_up(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
+def repeated(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
     """A new collector in place of one, and what became of its environments."""
     new = collector(env, max_restarts=10)
     new.restore(after.state(), 50)
@@ -55,7 +55,7 @@ def taken_up(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
 def test_an_environment_that_fails_while_its_journal_is_replayed_begins_a_new_episode(second: Any, why: str) -> None:
     first = collector(SyncEnvs([partial(Counter, 99)] * 2))
     step(first, 50)
-    new, elsewhere = taken_up(SyncEnvs([partial(Counter, 99), second]), first)
+    new, elsewhere = repeated(SyncEnvs([partial(Counter, 99), second]), first)
     assert list(elsewhere) == [1]
     assert elsewhere[1].startswith(why)
     assert new.episode.tolist() == [0, 1]

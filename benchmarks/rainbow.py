@@ -17,7 +17,7 @@ from sunrise.bench import best_of, sgemm_peak
 from sunrise.compilation import use_cache
 from sunrise.config.ensemble import EnsembleSettings
 from sunrise.config.learners import RainbowSettings
-from sunrise.ensemble import Ensemble, EnsembleNumbers, build
+from sunrise.ensemble import Ensemble, EnsembleNumbers, Numbers, build
 from sunrise.flops import matmul_flops
 from sunrise.learners.rainbow import rainbow, rainbow_numbers
 from sunrise.machine import machine, versions
@@ -50,7 +50,7 @@ class Subject:
         space = gym.spaces.Box(0, 255, FRAMES, np.uint8)
         self.sunrise = build(lambda numbers: rainbow(space, actions, own, numbers), EnsembleSettings(MEMBERS))
         self.numbers = jax.tree.map(
-            lambda x: jnp.asarray(x, jnp.float32), (EnsembleNumbers(20.0, 1.0, 0.99), rainbow_numbers(own))
+            lambda x: jnp.asarray(x, jnp.float32), Numbers(EnsembleNumbers(20.0, 1.0, 0.99), rainbow_numbers(own))
         )
         self.key = jax.random.key(0)
         self.ensemble, self.tally = self.sunrise.init(self.key, self.numbers)

@@ -129,7 +129,9 @@ def test_its_rows_of_metrics_have_the_names_that_all_have(model: Agent, run: Pat
     assert [row["timesteps"] for row in rows] == [20, 40, 60]
     if name != "random":
         assert rows[-1].keys() >= ALWAYS
-        assert {f"train/{metric}" for metric in model.parts.make_learner(model.numbers[1]).metrics} <= rows[-1].keys()
+        assert {f"train/{metric}" for metric in model.parts.make_learner(model.numbers.learner).metrics} <= rows[
+            -1
+        ].keys()
 
 
 def test_it_is_saved_loaded_and_goes_on(model: Agent, name: str, tmp_path: Path) -> None:

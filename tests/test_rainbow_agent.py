@@ -82,7 +82,7 @@ def test_the_evaluation_action_has_the_highest_mean_value_without_noise(pole: Ra
     obs = np.random.default_rng(0).standard_normal((16, 4)).astype(np.float32)
     votes = []
     for action in range(2):
-        one = pole.parts.make_learner(pole.numbers[1])
+        one = pole.parts.make_learner(pole.numbers.learner)
         values = [
             np.asarray(one.judge(_member(pole.ensemble.members, i), jnp.asarray(obs), jnp.full(16, action), None))[0]
             for i in range(2)

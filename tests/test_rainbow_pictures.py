@@ -35,7 +35,7 @@ def ensemble(space: gym.Space[Any] = FRAMES, members: int = 1, **switches: Any) 
     config = with_settings(algorithm("rainbow").defaults, settings)
     parts = algorithm("rainbow").fit(config, space, gym.spaces.Discrete(ACTIONS))
     functions, numbers = ensemble_of(parts, config)
-    return functions, numbers, functions.init(jax.random.key(7), numbers), parts.make_learner(numbers[1])
+    return functions, numbers, functions.init(jax.random.key(7), numbers), parts.make_learner(numbers.learner)
 
 
 def pictures(rng: np.random.Generator, dtype: Any) -> Sample:

@@ -36,7 +36,14 @@ def test_importing_sunrise_imports_nothing_heavy_and_its_environments_come_with_
 
 @pytest.mark.parametrize(
     "words",
-    [("--version",), ("--help",), ("reproduce", "table3", "--scale", "paper", "--dry-run"), ("inspect", "nowhere")],
+    [
+        ("--version",),
+        ("--help",),
+        ("train",),
+        ("train", "sac", "--help"),
+        ("reproduce", "table3", "--scale", "paper", "--dry-run"),
+        ("inspect", "nowhere"),
+    ],
 )
 def test_a_command_that_makes_no_array_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     assert imported(command(*words)) == set()

@@ -187,7 +187,7 @@ def test_members_meet_only_in_the_weight(three: Any) -> None:
     moved = Ensemble(other._replace(targets=bump), ensemble.step)
 
     def member_0(state: Ensemble, temperature: float) -> Any:
-        changed = (numbers[0]._replace(temperature=jnp.asarray(temperature)), numbers[1])
+        changed = numbers._replace(ensemble=numbers.ensemble._replace(temperature=jnp.asarray(temperature)))
         after, _, _ = functions.update(copy(state), copy(tally), sample, KEY, changed)
         return member(after.members, 0)
 
@@ -242,7 +242,7 @@ def test_nothing_is_compiled_after_the_first_update(three: Any) -> None:
     ensemble, tally, _ = functions.update(ensemble, tally, tiny.sample(rng, N), KEY, numbers)
     compiled = functions.update._cache_size()
     for temperature in (1.0, 5.0, 10.0):
-        changed = (numbers[0]._replace(temperature=jnp.asarray(temperature)), numbers[1])
+        changed = numbers._replace(ensemble=numbers.ensemble._replace(temperature=jnp.asarray(temperature)))
         ensemble, tally, _ = functions.update(ensemble, tally, tiny.sample(rng, N), KEY, changed)
     assert functions.update._cache_size() == compiled
 

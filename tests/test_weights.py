@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from jaxtyping import Array, PRNGKeyArray
 
 from sunrise.config.ensemble import WEIGHTINGS, EnsembleSettings, Weighting, resolve_temperature
-from sunrise.ensemble import EnsembleNumbers, build
-from sunrise.ensemble.weights import RATE, SCHEMES, RunningMean, effective_batch, no_mean
+from sunrise.ensemble import EnsembleNumbers, Numbers, build
+from sunrise.ensemble.weights import RATE, SCHEMES, Evidence, RunningMean, effective_batch, new_running_mean
 from sunrise.types import Backup, Batch, Info, Learner, Sample
 
 KEY = jax.random.key(11)
+ROWS, VOTERS = 32, 6
 
 SCALE_FREE: tuple[Weighting, ...] = ("relative", "signal", "inverse_variance")
 LOOKING: tuple[Weighting, ...] = ("confidence", *SCALE_FREE)
+NO_VOTES, NO_BATCH = jnp.zeros((VOTERS, 1, ROWS)), Batch((), (), (), (), ())
 COMPILED = {name: jax.jit(scheme.weigh) for name, scheme in SCHEMES.items()}
-ROWS, VOTERS = 32, 6
 BOUNDS = {"confidence": (0.5, 1), "relative": (0.5, 1), "signal": (0, 1), "inverse_variance": (0, math.sqrt(2 * ROWS))}
 
 votes_of_batches = st.lists(
@@ -36,7 +37,8 @@ def weigh(name: Weighting, s: Any, error: float = 1.0, memory: Any = None) -> np
     if memory is None:
         memory = scheme.learned(scheme.init(), jnp.full((1, 1, 4), error))
     temperature = resolve_temperature(EnsembleSettings(weighting=name))
-    return np.asarray(COMPILED[name](jnp.asarray(s)[None], memory, temperature, KEY)[0][0])
+    evidence = Evidence(jnp.asarray(s)[None], NO_VOTES, NO_BATCH, temperature)
+    return np.asarray(COMPILED[name](evidence, memory, KEY)[0][0])
 
 
 @pytest.mark.parametrize("name", SCALE_FREE)
@@ -87,7 +89,7 @@ def test_the_relative_weight_on_pendulums_spread_by_hand() -> None:
 
 def test_the_signal_weight_by_hand() -> None:
     np.testing.assert_allclose(weigh("signal", np.array([0.0, 1.0, 2.0]), error=2.0), [1, 4 / 5, 4 / 8], atol=1e-6)
-    assert np.array_equal(weigh("signal", np.ones(3), memory=no_mean()), np.ones(3))  # no error is known yet
+    assert np.array_equal(weigh("signal", np.ones(3), memory=new_running_mean()), np.ones(3))  # no error is known yet
 
 
 def test_the_inverse_variance_weight_agrees_with_a_search_in_numpy() -> None:
@@ -107,10 +109,10 @@ def test_the_inverse_variance_weight_agrees_with_a_search_in_numpy() -> None:
 
 def test_a_running_mean_is_right_from_the_first_number_and_forgets_slowly() -> None:
     numbers = np.random.default_rng(1).normal(5, 1, 300)
-    mean = no_mean()
+    mean = new_running_mean()
     assert float(mean.value) == 0
     for i, x in enumerate(numbers):
-        mean = mean.moved(jnp.asarray(x))
+        mean = mean.updated(jnp.asarray(x))
         past = (1 - RATE) ** np.arange(i, -1, -1)
         assert float(mean.value) == pytest.approx((past * numbers[: i + 1]).sum() / past.sum(), rel=1e-4)
     assert isinstance(mean, RunningMean)
@@ -149,7 +151,7 @@ class Opinions:
     def __init__(self, members: int = 3, **changes: Any) -> None:
         outer = EnsembleSettings(members, **changes)
         self.functions = build(opinion, outer)
-        self.numbers = (EnsembleNumbers(resolve_temperature(outer), 1.0, 0.99), ())
+        self.numbers = Numbers(EnsembleNumbers(resolve_temperature(outer), 1.0, 0.99), ())
         self.ensemble, self.tally = self.functions.init(jax.random.key(3), self.numbers)
         self.own = np.asarray(self.ensemble.members)
 

@@ -9,21 +9,34 @@ from sunrise.version import __version__
 
 if TYPE_CHECKING:
     from sunrise.agents import CURL, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
+    from sunrise.agents.own import agent
+    from sunrise.config.algorithms import Algorithm
+    from sunrise.config.groups import Config
+    from sunrise.config.preset_file import settings_from
+    from sunrise.fitting import for_states
 
 AGENTS = ("CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
-"""What is imported when it is first asked for: JAX, Gymnasium and MuJoCo come with it."""
+WHERE = {
+    **dict.fromkeys(AGENTS, "sunrise.agents"),
+    "agent": "sunrise.agents.own",
+    "Algorithm": "sunrise.config.algorithms",
+    "Config": "sunrise.config.groups",
+    "for_states": "sunrise.fitting",
+    "settings_from": "sunrise.config.preset_file",
+}
+"""What is imported when it is first asked for, and from where: JAX, Gymnasium and MuJoCo come with the agents."""
 
 register_when_gymnasium_is_there()
 
 
 def __getattr__(name: str) -> Any:
-    if name in AGENTS:
-        return getattr(importlib.import_module("sunrise.agents"), name)
+    if name in WHERE:
+        return getattr(importlib.import_module(WHERE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *AGENTS})
+    return sorted({*globals(), *WHERE})
 
 
 __all__ = [
@@ -32,6 +45,8 @@ __all__ = [
     "SAC",
     "TD3",
     "Agent",
+    "Algorithm",
+    "Config",
     "DisCor",
     "DrQ",
     "NonFiniteError",
@@ -39,4 +54,7 @@ __all__ = [
     "Random",
     "SunriseError",
     "__version__",
+    "agent",
+    "for_states",
+    "settings_from",
 ]

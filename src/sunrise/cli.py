@@ -24,7 +24,7 @@ COMMANDS = {
     "bench": "Measure speed on this machine: `sunrise bench`.",
 }
 """A command `x` is `run(arguments)` of the file `commands/x.py`; what it is, in one sentence."""
-NAMES = ("--run-dir", "--env-id", "--out")
+NAMES = ("--run-dir", "--env-id", "--out", "--config")
 """Flags whose words are names, whatever they look like."""
 
 

@@ -1,5 +1,7 @@
 """A learner and its replay buffer, built for an environment's spaces; spaces that do not suit it are refused."""
 
+import functools
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ from sunrise.config.ensemble import resolve_temperature
 from sunrise.config.groups import Config, from_pixels
 from sunrise.config.learners import DisCorSettings, RainbowSettings
 from sunrise.config.settings import flatten_config
-from sunrise.ensemble import EnsembleNumbers, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, Numbers, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
 from sunrise.learners.curl import curl
@@ -49,8 +51,27 @@ def flat_size(space: gym.Space[Any]) -> int:
     return int(gym.spaces.flatdim(space))
 
 
-def to_states(name: str, make: Callable[[int, int, Any, Any], Learner], numbers_of: Callable[[Any, int], Any]) -> Fit:
-    """For a learner of states and continuous actions."""
+@functools.cache
+def record_of(names: tuple[str, ...]) -> Any:
+    """A class of records with these fields, the same one whenever it is asked for."""
+    return namedtuple("Numbers", names)
+
+
+def numbers_in(settings: Any, action_dim: int) -> Any:
+    """Every setting that is a float, by its name: the numbers of a learner that does not pick them itself."""
+    found = {name: value for name, value in flatten_config(settings).items() if isinstance(value, float)}
+    return record_of(tuple(found))(**found)
+
+
+def for_states(
+    name: str, make: Callable[[int, int, Any, Any], Learner], numbers_of: Callable[[Any, int], Any] = numbers_in
+) -> Fit:
+    """How a learner of states and continuous actions is fitted to an environment; `name` is for messages.
+
+    `make` takes the sizes of an observation and of an action, the settings and the numbers of them that the compiled
+    functions take as arguments, so that changing one compiles nothing. `numbers_of` picks them from the settings and
+    the size of an action; unless told otherwise, they are the settings that are floats.
+    """
 
     def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
         check_continuous(action_space, name)
@@ -73,7 +94,7 @@ def to_states(name: str, make: Callable[[int, int, Any, Any], Learner], numbers_
     return fit
 
 
-def to_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers], Learner]) -> Fit:
+def for_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers], Learner]) -> Fit:
     """For a learner of pictures and continuous actions."""
 
     def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
@@ -94,7 +115,7 @@ def to_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers]
     return fit
 
 
-def to_choices(
+def for_choices(
     config: Config[RainbowSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
 ) -> Parts:
     """Rainbow: for frames or states and a finite set of actions."""
@@ -152,12 +173,12 @@ def make_replay(
     )
 
 
-def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
+def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Numbers]:
     """The compiled functions of an ensemble, and the numbers they take."""
     own = EnsembleNumbers(
         resolve_temperature(config.ensemble, from_pixels(config)), config.ensemble.ucb_lambda, config.training.gamma
     )
-    numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), (own, parts.numbers))
+    numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), Numbers(own, parts.numbers))
     functions = build(parts.make_learner, config.ensemble)
     if parts.make_learner(parts.numbers).observe is None:
         functions = functions._replace(observe=None)
@@ -165,13 +186,13 @@ def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Any]:
 
 
 FITS: dict[str, Fit] = {
-    "sac": to_states("SAC", sac, sac_numbers),
-    "td3": to_states("TD3", td3, td3_numbers),
-    "discor": to_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
-    "rainbow": to_choices,
-    "rad": to_pictures("RAD", rad),
-    "drq": to_pictures("DrQ", drq),
-    "curl": to_pictures("CURL", curl),
-    "random": to_states("The random agent", random, lambda *_: ()),
+    "sac": for_states("SAC", sac, sac_numbers),
+    "td3": for_states("TD3", td3, td3_numbers),
+    "discor": for_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
+    "rainbow": for_choices,
+    "rad": for_pictures("RAD", rad),
+    "drq": for_pictures("DrQ", drq),
+    "curl": for_pictures("CURL", curl),
+    "random": for_states("The random agent", random, lambda *_: ()),
 }
 """Our own algorithms by name."""

@@ -43,8 +43,8 @@ class Dropout(NamedTuple):
     rate: float
 
     def __call__(self, x: Float[Array, "B width"], depth: int) -> Float[Array, "B width"]:
-        kept = jax.random.bernoulli(jax.random.fold_in(self.key, depth), 1 - self.rate, x.shape)
-        return jnp.where(kept, x / (1 - self.rate), 0)
+        remains = jax.random.bernoulli(jax.random.fold_in(self.key, depth), 1 - self.rate, x.shape)
+        return jnp.where(remains, x / (1 - self.rate), 0)
 
 
 class MLP(eqx.Module):
@@ -82,7 +82,7 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float, 
     U(±1/√out) with biases of 0.1, and U(±last_bound) in the last layer. `xavier` is U(±√(6 / (in + out))), biases 0.
     """
     pairs = list(pairwise(sizes))
-    # One draw for the whole network: draws are what takes the compiler longest.
+    # One draw for the whole network: to compile a draw takes longer than all the rest.
     draw = jax.random.uniform(key, (sum((i + 1) * o for i, o in pairs),), minval=-1.0, maxval=1.0)
     layers, used = [], 0
     for depth, (i, o) in enumerate(pairs):

@@ -46,8 +46,10 @@ class RunFolder:
         steps = (name for name in self.checkpoints.folders() if name.startswith("step-"))
         return self.files.status(CONFIG) is not None or next(steps, None) is not None
 
-    def create(self, algo: str, policy: str, settings: Mapping[str, Any], action_repeat: int = 1) -> None:
-        """Make the folder; one that already holds a run is refused."""
+    def create(
+        self, algo: str, policy: str, settings: Mapping[str, Any], action_repeat: int = 1, imported_from: str = ""
+    ) -> None:
+        """Make the folder; one that already holds a run is refused. `imported_from` is where an algorithm is from."""
         try:
             if self.holds_a_run:
                 raise SunriseError(
@@ -58,7 +60,8 @@ class RunFolder:
             self.checkpoints.make()
             self.lock()
             self.begun = beginning(action_repeat, self.device, sys.argv)
-            self.write_config({"algo": algo, "policy": policy, "settings": dict(settings), **self.begun})
+            known = {"algo": algo, **({"imported_from": imported_from} if imported_from else {}), "policy": policy}
+            self.write_config({**known, "settings": dict(settings), **self.begun})
         except OSError as error:
             self.close()
             raise SunriseError(f"the run's folder {self.path} cannot be made: {error.strerror}.") from None

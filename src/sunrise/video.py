@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents import load_run
+from sunrise.config.algorithms import Algorithm
 from sunrise.config.groups import env_options
 from sunrise.config.tasks import RendererChoice
 from sunrise.envs.make import AnyEnv, make_env
@@ -29,12 +30,13 @@ def record_run(
     seed: int | None = None,
     renderer: RendererChoice | None = None,
     trust_env: bool = False,
+    algorithm: Algorithm | None = None,
 ) -> tuple[Path, float]:
     """Write the film; returns where it is and the mean return. The episodes are those of an evaluation."""
     ffmpeg = find_ffmpeg()
     if episodes < 1:
         raise SunriseError(f"episodes is {episodes}, but must be at least 1.")
-    model = load_run(run, renderer, trust_env)
+    model = load_run(run, renderer, trust_env, algorithm)
     own, out = out is not None, out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
     seed = model.config.run.seed if seed is None else seed
     env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))

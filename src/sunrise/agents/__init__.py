@@ -4,23 +4,91 @@ They are imported when they are first asked for: what only reads files needs no 
 """
 
 import importlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sunrise.config.tasks import RendererChoice
+from sunrise.errors import SunriseError
 
 if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
     from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
-    from sunrise.agents.loading import load_run, resume_run
+    from sunrise.config.algorithms import Algorithm
+    from sunrise.saved import Checkpoint
 
+log = logging.getLogger("sunrise")
 CLASSES = ("AGENTS", "CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
-LOADING = ("load_run", "resume_run")
 
 
 def __getattr__(name: str) -> Any:
     if name in CLASSES:
         return getattr(importlib.import_module("sunrise.agents.classes"), name)
-    if name in LOADING:
-        return getattr(importlib.import_module("sunrise.agents.loading"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_run(
+    path: Path,
+    renderer: RendererChoice | None = None,
+    trust_env: bool = False,
+    algorithm: "Algorithm | None" = None,
+) -> "Agent":
+    """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures.
+
+    `algorithm` is the run's, where it is not one of ours.
+    """
+    from sunrise.agents.files import read_run
+    from sunrise.config.own import require_named
+
+    config = read_run(path)
+    require_named(path, config, algorithm)  # before what takes long is imported
+    from sunrise.agents import loading
+    from sunrise.agents.environments import trusted
+    from sunrise.agents.own import agent
+    from sunrise.checkpoint import Checkpoints
+    from sunrise.envs.renderers import resolve
+    from sunrise.manifest import AGENTS as AGENTS_FILE
+    from sunrise.run_folder import RunFolder
+
+    cls = agent(algorithm or config["algo"])
+    settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
+
+    def load(found: "Checkpoint") -> "Agent":
+        with found.open_agents() as file:
+            return loading.load(cls, file, found.path / AGENTS_FILE, None, drawn)
+
+    model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
+    if model is None:
+        raise SunriseError(f"{path} has no checkpoint yet.")
+    if renderer and settings.get("pixels") and (now := model.config.env.renderer) != settings["renderer"]:
+        log.warning("These agents were trained on pictures by %s and see pictures by %s.", settings["renderer"], now)
+    model.set_env(trusted(settings["env_id"], trust_env))
+    return model
+
+
+def resume_run(
+    path: Path,
+    trust_env: bool = False,
+    config: Mapping[str, Any] | None = None,
+    max_env_restarts: int | None = None,
+    env_timeout: float | None = None,
+    algorithm: "Algorithm | None" = None,
+) -> "Agent":
+    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known.
+
+    `algorithm` is the run's, where it is not one of ours.
+    """
+    from sunrise.agents.files import read_run
+    from sunrise.config.own import require_named
+
+    config = read_run(path) if config is None else config
+    require_named(path, config, algorithm)
+    from sunrise.agents import loading
+    from sunrise.agents.own import agent
+
+    others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
+    return loading.resume(agent(algorithm or config["algo"]), path, config, trust_env=trust_env, others=others)
 
 
 __all__ = [

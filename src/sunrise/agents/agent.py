@@ -12,7 +12,7 @@ from sunrise.agents import arguments, loading
 from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
 from sunrise.agents.files import FORMAT, read_run
 from sunrise.compilation import find_device, use_cache
-from sunrise.config.algorithms import algorithm
+from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
 from sunrise.config.fields import parameters
 from sunrise.config.groups import NEVER
@@ -49,12 +49,14 @@ class Agent:
     """Everything the algorithms share. A leaf only names its algorithm; none is made of this class itself."""
 
     algo: ClassVar[str]
+    algorithm: ClassVar[Algorithm]
 
-    def __init_subclass__(cls, algo: str) -> None:
-        """Give the leaf its algorithm and a signature with every setting of it."""
-        cls.algo = algo
-        cls.__signature__ = arguments.signature(Agent.__init__, algo)  # type: ignore[attr-defined]
-        cls.__doc__ = f"{cls.__doc__}\n\n{arguments.OWN}\n{parameters(algorithm(algo).defaults)}"
+    def __init_subclass__(cls, algo: str | Algorithm) -> None:
+        """Give the leaf its algorithm, one of ours by its name, and a signature with every setting of it."""
+        cls.algorithm = known = algorithm(algo) if isinstance(algo, str) else algo
+        cls.algo = known.name
+        cls.__signature__ = arguments.signature(Agent.__init__, known)  # type: ignore[attr-defined]
+        cls.__doc__ = f"{cls.__doc__ or known.text}\n\n{arguments.OWN}\n{parameters(known.defaults)}"
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class Agent:
         **settings: Any,
     ) -> None:
         use_cache()
-        self.config, self.learning_rate = arguments.read(self.algo, policy, env, preset, policy_kwargs, settings)
+        self.config, self.learning_rate = arguments.read(self.algorithm, policy, env, preset, policy_kwargs, settings)
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.folder = (
@@ -241,7 +243,7 @@ class Agent:
             trainer = self._new_trainer()
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
-                self.folder.create(self.algo, self.policy, about, self.action_repeat)
+                self.folder.create(self.algo, self.policy, about, self.action_repeat, self.algorithm.imported_from)
             trainer.updates = self.live.step
             trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
@@ -284,6 +286,7 @@ class Agent:
         return {
             "format": FORMAT,
             "algo": self.algo,
+            **({"imported_from": self.algorithm.imported_from} if self.algorithm.imported_from else {}),
             "policy": self.policy,
             "settings": flatten_config(self.config),
             "learning_rate_schedule": self.learning_rate is not None,
@@ -304,7 +307,7 @@ class Agent:
     def _fit(self, observation_space: gym.Space[Any], action_space: gym.Space[Any], initial: bool = True) -> None:
         """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
-        self.parts = algorithm(self.algo).fit(self.config, observation_space, action_space)
+        self.parts = self.algorithm.fit(self.config, observation_space, action_space)
         self.live = LiveEnsemble(*ensemble_of(self.parts, self.config), self.config.run.seed, self.device, initial)
         self._draws = 0
 

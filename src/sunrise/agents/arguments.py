@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents.environments import EnvArgument
-from sunrise.config.algorithms import algorithm
+from sunrise.config.algorithms import Algorithm
 from sunrise.config.groups import Config
 from sunrise.config.resolve import resolve
 from sunrise.config.settings import flatten_config
@@ -29,19 +29,19 @@ Schedule = Callable[[float], float]
 """The learning rate from what remains of the training, which goes from 1 to 0."""
 
 
-def signature(init: Callable[..., None], algo: str) -> inspect.Signature:
+def signature(init: Callable[..., None], algorithm: Algorithm) -> inspect.Signature:
     """The arguments of `init` and, after them, every setting of the algorithm with its default."""
     own = [p for p in inspect.signature(init).parameters.values() if p.kind != p.VAR_KEYWORD]
     settings = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-        for name, value in flatten_config(algorithm(algo).defaults).items()
+        for name, value in flatten_config(algorithm.defaults).items()
         if name not in ("env_id", "total_timesteps")
     ]
     return inspect.Signature([*own[1:], *settings])
 
 
 def read(
-    algo: str,
+    algorithm: Algorithm,
     policy: str,
     env: EnvArgument | None,
     preset: str | None,
@@ -49,9 +49,9 @@ def read(
     settings: Mapping[str, Any],
 ) -> tuple[Config[Any], Schedule | None]:
     """The checked settings, and the schedule of learning rates if there is one."""
-    policies = algorithm(algo).policies
+    policies = algorithm.policies
     if policy not in policies:
-        raise SunriseError(f"policy is {policy!r}, but {algo} takes {' or '.join(policies)}.")
+        raise SunriseError(f"policy is {policy!r}, but {algorithm.name} takes {' or '.join(policies)}.")
     changes, schedule = dict(settings), None
     rate = changes.get("learning_rate")
     if callable(rate):
@@ -66,4 +66,4 @@ def read(
         changes["env_id"] = env.spec.id
     if changes.get("seed", 0) is None:
         changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
-    return resolve(algorithm(algo), changes, env, preset), schedule
+    return resolve(algorithm, changes, env, preset), schedule

@@ -45,7 +45,9 @@ class SACKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -126,7 +128,9 @@ class TD3Keywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -214,7 +218,9 @@ class DisCorKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -291,7 +297,9 @@ class RainbowKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -374,7 +382,9 @@ class RADKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -457,7 +467,9 @@ class DrQKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -538,7 +550,9 @@ class CURLKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]
@@ -602,7 +616,9 @@ class RandomKeywords(TypedDict, total=False):
     ucb_lambda: float
     empty_masks: Literal["forced", "kept"]
     exploration: Literal["ucb", "member"]
-    weighting: Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
     weight_votes: Literal["own", "shared"]
     weight_normaliser: Literal["none", "mean"]
     terminal_weight: Literal["same", "one"]

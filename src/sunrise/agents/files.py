@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sunrise.checkpoint import Checkpoints
-from sunrise.config.algorithms import ALGORITHMS
+from sunrise.config.algorithms import ALGORITHMS, Algorithm
 from sunrise.config.check import check_kind, declared_in
 from sunrise.config.migrations import migrated
-from sunrise.config.settings import flatten_config, plain
+from sunrise.config.settings import plain
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.run_folder import CHANGEABLE, RunFolder
 from sunrise.saved import Checkpoint
@@ -31,27 +31,30 @@ BEGUN = {"action_repeat": int, "versions": dict, "machine": dict, "command": lis
 log = logging.getLogger("sunrise")
 
 
-def read_model(file: BinaryIO, name: object, algo: str | None = None) -> dict[str, Any]:
+def read_model(file: BinaryIO, name: object, algorithm: Algorithm | None = None) -> dict[str, Any]:
     """What an open file says about its agents; one that is not of this algorithm is refused."""
     require_seal(file, name)
     about = read_about(file, name)
     if about.get("format") != FORMAT or not all(isinstance(about.get(key), kind) for key, kind in KINDS.items()):
         raise DamagedError(f"{name} is not a model of ours.")
-    if algo not in (None, about["algo"]):
-        raise SunriseError(f"{name} is a model of {about['algo']}, not of {algo}.")
+    if algorithm is not None and algorithm.name != about["algo"]:
+        raise SunriseError(f"{name} is a model of {about['algo']}, not of {algorithm.name}.")
     about["settings"] = migrated(about["settings"])
-    require_settings(about["algo"], about["settings"], name)
+    require_settings(algorithm or ALGORITHMS.get(about["algo"]), about["settings"], name)
     return about
 
 
-def require_settings(algo: str, settings: Mapping[str, Any], where: object) -> None:
-    """Refuse a name that is no setting: what else a constructor takes is not for a file to say."""
-    if algo not in ALGORITHMS:
-        raise SunriseError(f"{where} is of an algorithm that is not known here: {algo!r}.")
-    unknown = sorted(settings.keys() - flatten_config(ALGORITHMS[algo].defaults).keys())
+def require_settings(algorithm: Algorithm | None, settings: Mapping[str, Any], where: object) -> None:
+    """Refuse a name that is no setting: what else a constructor takes is not for a file to say.
+
+    Without the algorithm, which may be somebody's own, nothing can be made of them: they are only looked at.
+    """
+    if algorithm is None:
+        return
+    known = dict(declared_in(algorithm.defaults))
+    unknown = sorted(settings.keys() - known.keys())
     if unknown:
-        raise SunriseError(f"{where} has a setting {unknown[0]!r}, which {algo} does not have.")
-    known = dict(declared_in(ALGORITHMS[algo].defaults))
+        raise SunriseError(f"{where} has a setting {unknown[0]!r}, which {algorithm.name} does not have.")
     for setting, value in settings.items():
         if (setting, value) != ("learning_rate", "schedule"):
             check_kind(setting, plain(value), known[setting].kind)
@@ -78,7 +81,7 @@ def read_run(path: Path) -> dict[str, Any]:
             raise DamagedError(
                 f"{path / 'config.json'} is damaged: it does not have its checksum. Begin the run again."
             )
-        require_settings(own["algo"], own["settings"], path / "config.json")
+        require_settings(ALGORITHMS.get(own["algo"]), own["settings"], path / "config.json")
         return checked(own, path)
     if own is None:
         log.warning("%s What the checkpoint says is used instead.", problem)
@@ -121,7 +124,8 @@ def config_of(found: Checkpoint) -> dict[str, Any]:
     settings = about["settings"]
     if about.get("learning_rate_schedule"):
         settings["learning_rate"] = "schedule"
-    return checked({"algo": about["algo"], "policy": about["policy"], "settings": settings, **begun}, found.path)
+    own: dict[str, Any] = {name: about[name] for name in ("algo", "imported_from", "policy") if name in about}
+    return checked({**own, "settings": settings, **begun}, found.path)
 
 
 def differences(saved: Mapping[str, Any], own: Mapping[str, Any], free: set[str]) -> dict[str, tuple[str, str]]:

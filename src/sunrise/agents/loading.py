@@ -1,4 +1,4 @@
-"""Agents made from files: from a saved model, from a run's last checkpoint, or as a run that goes on."""
+"""Agents made from files: from a saved model, or as a run that goes on."""
 
 import logging
 from collections.abc import Mapping
@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from sunrise.agents import arguments
 from sunrise.agents.environments import EnvArgument, trusted
-from sunrise.agents.files import read_model, read_run, settings_to_resume
-from sunrise.checkpoint import Checkpoints
+from sunrise.agents.files import read_model, require_settings, settings_to_resume
 from sunrise.config.check import check
 from sunrise.config.settings import with_settings
-from sunrise.config.tasks import RendererChoice
-from sunrise.envs.renderers import resolve
 from sunrise.errors import SunriseError
-from sunrise.manifest import AGENTS as AGENTS_FILE
-from sunrise.run_folder import RunFolder
-from sunrise.saved import Checkpoint
 from sunrise.spaces import LARGEST, restore
 from sunrise.tensors import load_tree
 
@@ -29,7 +23,7 @@ A = TypeVar("A", bound="Agent")
 
 def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, settings: Mapping[str, Any]) -> A:
     """The agents of an open file, which is called `name`; `settings` replace those they were saved with."""
-    about = read_model(file, name, cls.algo)
+    about = read_model(file, name, cls.algorithm)
     asked = about["settings"] | {"run_dir": ""} | settings
     run = {name: asked.pop(name) for name in ("env_id", "total_timesteps") if name in asked}
     model = cls(about["policy"], None, **asked)
@@ -46,26 +40,6 @@ def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, sett
     return model
 
 
-def load_run(path: Path, renderer: RendererChoice | None = None, trust_env: bool = False) -> "Agent":
-    """The agents of a run's last good checkpoint, with its environment; another renderer draws them other pictures."""
-    from sunrise.agents.classes import AGENTS
-
-    config = read_run(path)
-    settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
-
-    def use(found: Checkpoint) -> "Agent":
-        with found.open_agents() as file:
-            return load(AGENTS[config["algo"]], file, found.path / AGENTS_FILE, None, drawn)
-
-    model = Checkpoints(RunFolder(path).checkpoints).read_newest(use)
-    if model is None:
-        raise SunriseError(f"{path} has no checkpoint yet.")
-    if renderer and settings.get("pixels") and (now := model.config.env.renderer) != settings["renderer"]:
-        log.warning("These agents were trained on pictures by %s and see pictures by %s.", settings["renderer"], now)
-    model.set_env(trusted(settings["env_id"], trust_env))
-    return model
-
-
 def resume(
     cls: type[A],
     path: Path,
@@ -78,13 +52,14 @@ def resume(
     """A run whose beginning is known, ready to go on; `others` are settings that may change, where they are given."""
     if config["algo"] != cls.algo:
         raise SunriseError(f"{path} is a run of {config['algo']}, not of {cls.algo}.")
+    require_settings(cls.algorithm, config["settings"], path)
     settings = settings_to_resume(path, config, learning_rate)
     settings |= {name: value for name, value in (others or {}).items() if value is not None}
     run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
     if env is None and not run["env_id"]:
         raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
     env = env if env is not None else trusted(run["env_id"], trust_env)
-    arguments.read(cls.algo, config["policy"], env, None, None, settings)  # refuses what does not suit it
+    arguments.read(cls.algorithm, config["policy"], env, None, None, settings)  # refuses what does not suit it
     model = cls(config["policy"], None, **settings)
     model.config = check(with_settings(model.config, run))
     model.set_env(env)
@@ -95,18 +70,3 @@ def resume(
     model._fit(*spaces, initial=not model.session.has_checkpoints)
     model.session.resume(model._new_trainer(), config, model.action_repeat)
     return model
-
-
-def resume_run(
-    path: Path,
-    trust_env: bool = False,
-    config: Mapping[str, Any] | None = None,
-    max_env_restarts: int | None = None,
-    env_timeout: float | None = None,
-) -> "Agent":
-    """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known."""
-    from sunrise.agents.classes import AGENTS
-
-    config = read_run(path) if config is None else config
-    others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-    return resume(AGENTS[config["algo"]], path, config, trust_env=trust_env, others=others)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import tyro
 
-from sunrise.commands.flags import EpisodeSeed, Run, RunRenderer, TrustEnv
+from sunrise.commands.flags import EpisodeSeed, OwnAlgorithm, Run, RunRenderer, TrustEnv
+from sunrise.config.own import own_algorithm
 from sunrise.errors import SunriseError
 
 
@@ -19,6 +20,7 @@ class Flags:
     """Whole episodes to run."""
     seed: EpisodeSeed = None
     trust_env: TrustEnv = False
+    algorithm: OwnAlgorithm = None
     renderer: RunRenderer = None
 
 
@@ -29,7 +31,7 @@ def run(arguments: Sequence[str]) -> None:
     flags = tyro.cli(Flags, args=arguments, prog="sunrise evaluate")
     if flags.episodes < 1:
         raise SunriseError(f"episodes is {flags.episodes}, but must be at least 1.")
-    model = load_run(flags.run, flags.renderer, flags.trust_env)
+    model = load_run(flags.run, flags.renderer, flags.trust_env, own_algorithm(flags.algorithm))
     result = model.evaluate(flags.episodes, flags.seed)
     row = {"mean_return": result.mean, "std_return": result.std, "episodes": len(result.returns)}
     print(json.dumps(row))

@@ -13,6 +13,13 @@ TrustEnv = Annotated[
     bool,
     tyro.conf.arg(help="Let the run's environment import the module it names (an id like mymodule:MyEnv-v0)."),
 ]
+OwnAlgorithm = Annotated[
+    str | None,
+    tyro.conf.arg(
+        help="The run's algorithm, where it is not one of ours: what was given to `train`, like mypkg.mymod:MINE. It "
+        "is imported, which runs its code."
+    ),
+]
 RunRenderer = Annotated[
     RendererChoice | None,
     tyro.conf.arg(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import tyro
 
-from sunrise.commands.flags import EpisodeSeed, Run, RunRenderer, TrustEnv
+from sunrise.commands.flags import EpisodeSeed, OwnAlgorithm, Run, RunRenderer, TrustEnv
+from sunrise.config.own import own_algorithm
 from sunrise.console import say
 
 
@@ -21,6 +22,7 @@ class Flags:
     """Episodes to film, one after another."""
     seed: EpisodeSeed = None
     trust_env: TrustEnv = False
+    algorithm: OwnAlgorithm = None
     renderer: RunRenderer = None
 
 
@@ -29,6 +31,7 @@ def run(arguments: Sequence[str]) -> None:
     from sunrise.video import record_run
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise record")
-    path, mean = record_run(flags.run, flags.out, flags.episodes, flags.seed, flags.renderer, flags.trust_env)
+    own = own_algorithm(flags.algorithm)
+    path, mean = record_run(flags.run, flags.out, flags.episodes, flags.seed, flags.renderer, flags.trust_env, own)
     say(f"mean return {mean:.1f}")
     print(path)

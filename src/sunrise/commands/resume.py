@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import tyro
 
-from sunrise.commands.flags import Run, TrustEnv
+from sunrise.commands.flags import OwnAlgorithm, Run, TrustEnv
 from sunrise.config.length import Length
+from sunrise.config.own import own_algorithm
 from sunrise.console import counted, members, say
 from sunrise.errors import SunriseError
 
@@ -21,6 +22,7 @@ class Flags:
     total_env_steps: int | None = None
     """The same in simulator steps."""
     trust_env: TrustEnv = False
+    algorithm: OwnAlgorithm = None
     max_env_restarts: int | None = None
     """Allow this many failures of environments instead."""
     env_timeout: float | None = None
@@ -43,7 +45,8 @@ def run(arguments: Sequence[str]) -> None:
     if done >= total or (done >= 0 and asked is None):
         say(f"{flags.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    model = resume_run(flags.run, flags.trust_env, config, flags.max_env_restarts, flags.env_timeout)
+    own = own_algorithm(flags.algorithm)
+    model = resume_run(flags.run, flags.trust_env, config, flags.max_env_restarts, flags.env_timeout, own)
     # Environments side by side step over the end together: what the run was to do may be a little less than it did.
     if total < model.num_timesteps and total != config["settings"]["total_timesteps"]:
         raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")

@@ -47,6 +47,8 @@ class Algorithm(NamedTuple):
     """Settings of published code by name."""
     for_env: Callable[[str], Settings] = nothing
     """The settings of one environment, by its id, where they differ from the defaults."""
+    imported_from: str = ""
+    """`module:NAME` of one that is not ours, where the user named it so; runs keep it, and it is only ever shown."""
 
 
 def fit_of(name: str) -> Fit:

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from sunrise.config.rules import Between, Count, Fraction, Not, NotNegative
+from sunrise.errors import SunriseError, near
 
 Weighting = Literal["confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+KNOWN_WEIGHTINGS: list[str] = [*WEIGHTINGS]
+"""Ours, and those that `sunrise.ensemble.register_weighting` has added."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,10 @@ class EnsembleSettings:
     """A transition masked for every member is given to one of them, or kept for nobody (the authors' Rainbow)."""
     exploration: Literal["ucb", "member"] = "ucb"
     """Act with the candidate of the highest UCB, or with one random member for a whole episode."""
-    weighting: Literal["auto", Weighting] = "auto"
+    weighting: Literal["auto", Weighting] | str = "auto"
     """Weight of a backup: by the paper's confidence, which depends on the scale of rewards; by relative, signal or
     inverse_variance, which do not; none is 1, constant 0.5, random U[0.5, 1]; auto is confidence for two members or
-    more, none for one."""
+    more, none for one. Or the name of a scheme that you have registered."""
     weight_votes: Literal["own", "shared"] = "own"
     """Each critic judges its own member's next action (the authors' code), or all judge the same one (the paper)."""
     weight_normaliser: Literal["none", "mean"] = "none"
@@ -37,10 +40,17 @@ class EnsembleSettings:
     """A terminal transition is weighted like others, by a next state its target does not use (paper, authors), or 1."""
 
 
-def resolve_weighting(settings: EnsembleSettings) -> Weighting:
-    """`auto` is confidence for two members or more and none for one."""
-    if settings.weighting != "auto":
-        return settings.weighting
+def resolve_weighting(settings: EnsembleSettings) -> str:
+    """`auto` is confidence for two members or more and none for one; a name that nobody has registered is refused."""
+    name = settings.weighting
+    if name not in ("auto", *KNOWN_WEIGHTINGS):
+        known = ", ".join(KNOWN_WEIGHTINGS)
+        raise SunriseError(
+            f"weighting is {name!r}, but must be one of auto, {known}.{near(name, KNOWN_WEIGHTINGS, count=1)} "
+            "A scheme of your own is made known by sunrise.ensemble.register_weighting before it is used."
+        )
+    if name != "auto":
+        return name
     return "confidence" if settings.ensemble_size > 1 else "none"
 
 

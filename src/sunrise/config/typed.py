@@ -42,6 +42,8 @@ NAMES = {
     "curl": "CURL",
     "random": "Random",
 }
+LONGEST = 120
+"""Characters of a line."""
 NOT_KEYWORDS = ("env_id", "total_timesteps")
 
 
@@ -57,12 +59,18 @@ def kind_of(field: Field) -> str:
     return f"{text} | list[int]" if text.startswith("tuple[int") else text
 
 
+def entry(name: str, kind: str) -> str:
+    """One keyword; what is too long for a line is in brackets, as the formatter puts it."""
+    line = f"    {name}: {kind}"
+    return line if len(line) <= LONGEST else f"    {name}: (\n        {kind}\n    )"
+
+
 def keywords(name: str) -> str:
     """One algorithm's keywords as a TypedDict."""
     settings = [f for f in fields(ALGORITHMS[name].defaults) if f.name not in NOT_KEYWORDS]
     lines = [
         f"class {NAMES[name]}Keywords(TypedDict, total=False):",
-        *(f"    {f.name}: {kind_of(f)}" for f in settings),
+        *(entry(f.name, kind_of(f)) for f in settings),
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,7 +14,10 @@ Number = float | Float[Array, ""]
 def bootstrap_mask(
     rng: np.random.Generator, rows: int, members: int, prob: float, force: bool = True
 ) -> Bool[np.ndarray, "rows N"]:
-    """m_{t,i} ~ Bernoulli(β) for each transition and member. A row of zeros, of use to nobody, gets one 1."""
+    """generator, rows, N, β -> mask[rows, N]: m_{t,i} ~ Bernoulli(β) for each transition and member.
+
+    A row of zeros, of use to nobody, gets one 1, unless `force` is false.
+    """
     mask = rng.random((rows, members)) < prob
     forced = rng.integers(members, size=rows)
     empty = ~mask.any(axis=1) & force
@@ -23,15 +26,21 @@ def bootstrap_mask(
 
 
 def confidence_weight(votes: Float[Array, "V *rest"], temperature: Number) -> Float[Array, "*rest"]:
-    """W = σ(−Q̄_std · T) + 0.5: the less the target critics agree, the less a backup counts. In [0.5, 1]."""
+    """votes[V, ...], T -> weight[...]: σ(−Q̄_std · T) + 0.5, in [0.5, 1] (equation 6).
+
+    The less the target critics agree, the less a backup counts.
+    """
     return confidence(jnp.std(votes, axis=0), temperature)
 
 
 def confidence(std: Float[Array, "*rest"], temperature: Number) -> Float[Array, "*rest"]:
-    """σ(−std · T) + 0.5 of a standard deviation that is known already."""
+    """std[...], T -> weight[...]: σ(−std · T) + 0.5 of a standard deviation that is known already."""
     return jax.nn.sigmoid(-std * temperature) + 0.5
 
 
 def ucb_scores(votes: Float[Array, "V *rest"], ucb_lambda: Number) -> Float[Array, "*rest"]:
-    """Q_mean + λ Q_std of each candidate action: optimism where the critics disagree."""
+    """votes[V, ...], λ -> score[...]: Q_mean + λ Q_std of each candidate action (equation 7).
+
+    Optimism where the critics disagree.
+    """
     return jnp.mean(votes, axis=0) + ucb_lambda * jnp.std(votes, axis=0)

@@ -2,19 +2,24 @@
 
 The paper's `confidence` measures s in units of reward, so it is alive only where rewards have the scale its temperature
 was tuned for. `relative`, `signal` and `inverse_variance` give the same weights when all values are multiplied by a
-constant. Each scheme is a pure function; what it remembers from update to update is an array in the ensemble's state.
-Without any disagreement every scheme that looks at it gives 1.
+constant. Each scheme is a pure function; what it remembers from update to update is an array in the ensemble's state,
+and is saved with it. Without any disagreement every scheme of ours that looks at it gives 1.
+
+Axes: V voters, M = 1 weight for all members or N where they are weighed apart, B rows.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.config.ensemble import EnsembleSettings, Weighting, resolve_weighting
+from sunrise.config.ensemble import KNOWN_WEIGHTINGS, WEIGHTINGS, EnsembleSettings, resolve_weighting
 from sunrise.ensemble.functions import Number, confidence
+from sunrise.ensemble.members import Memory
+from sunrise.errors import SunriseError
+from sunrise.types import Batch
 
 CONSTANT = 0.5
 """What `confidence` falls to where the critics disagree by much more than 1 / T."""
@@ -26,8 +31,17 @@ SEARCH_STEPS = 30
 SMALLEST, LARGEST = 1e-8, 1e8
 """Where `inverse_variance` looks for ξ, in units of the batch's mean variance."""
 
-Memory: TypeAlias = Any
-"""What a scheme remembers: a pytree of arrays, empty for most."""
+
+class Evidence(NamedTuple):
+    """What a scheme may look at to weigh the backups of a batch."""
+
+    spread: Float[Array, "M B"]
+    """s: the standard deviation of `votes`; 0 for an agent alone, and as `Scheme.discounted` says."""
+    votes: Float[Array, "V M B"]
+    """What every target critic thinks of what follows."""
+    batch: Batch
+    temperature: Number
+    """The setting `weight_temperature`."""
 
 
 class RunningMean(NamedTuple):
@@ -36,8 +50,8 @@ class RunningMean(NamedTuple):
     total: Float[Array, ""]
     share: Float[Array, ""]
 
-    def moved(self, number: Float[Array, ""]) -> "RunningMean":
-        """With one number more."""
+    def updated(self, number: Float[Array, ""]) -> "RunningMean":
+        """The mean with one number more in it."""
         return RunningMean(
             self.total + RATE * (number - self.total),
             self.share + RATE * (1 - self.share),
@@ -49,17 +63,17 @@ class RunningMean(NamedTuple):
         return jnp.where(self.share > 0, self.total / jnp.where(self.share > 0, self.share, 1), 0)
 
 
-def nothing() -> Memory:
+def no_memory() -> Memory:
     """Most schemes remember nothing."""
     return ()
 
 
-def no_mean() -> RunningMean:
-    """A running mean of nothing yet."""
+def new_running_mean() -> RunningMean:
+    """A running mean of nothing yet: the first memory of a scheme that keeps one."""
     return RunningMean(jnp.zeros(()), jnp.zeros(()))
 
 
-def unmoved(memory: Memory, error: Float[Array, "N K B"]) -> Memory:
+def unchanged_by_errors(memory: Memory, error: Float[Array, "N K B"]) -> Memory:
     """Most schemes learn nothing from the errors."""
     return memory
 
@@ -67,10 +81,11 @@ def unmoved(memory: Memory, error: Float[Array, "N K B"]) -> Memory:
 class Scheme(NamedTuple):
     """A way to weigh backups."""
 
-    weigh: Callable[[Array, Memory, Number, PRNGKeyArray], tuple[Array, Memory]]
-    """s[M, B], memory, temperature, key -> weight[M, B], memory; M is 1, or N where members are weighed apart."""
-    init: Callable[[], Memory] = nothing
-    learned: Callable[[Memory, Array], Memory] = unmoved
+    weigh: Callable[[Evidence, Memory, PRNGKeyArray], tuple[Array, Memory]]
+    """evidence, memory, key -> weight[M, B], memory."""
+    init: Callable[[], Memory] = no_memory
+    """-> the first memory: a pytree of arrays, whose shapes stay."""
+    learned: Callable[[Memory, Array], Memory] = unchanged_by_errors
     """memory, |TD error|[N, K, B] of the update that was weighed -> memory."""
     uses_votes: bool = True
     """Whether it looks at s at all."""
@@ -81,38 +96,33 @@ class Scheme(NamedTuple):
 # -- the schemes -------------------------------------------------------------------------------------------------------
 
 
-def confident(s: Float[Array, "M B"], memory: Memory, temperature: Number, key: PRNGKeyArray) -> tuple[Array, Memory]:
+def confident(evidence: Evidence, memory: Memory, key: PRNGKeyArray) -> tuple[Array, Memory]:
     """The paper's σ(−s T) + 0.5."""
-    return confidence(s, temperature), memory
+    return confidence(evidence.spread, evidence.temperature), memory
 
 
-def relative(
-    s: Float[Array, "M B"], memory: RunningMean, temperature: Number, key: PRNGKeyArray
-) -> tuple[Array, RunningMean]:
+def relative(evidence: Evidence, memory: RunningMean, key: PRNGKeyArray) -> tuple[Array, RunningMean]:
     """σ(−T s / s_mean) + 0.5: the paper's weight, with s in units of its own slowly moving mean."""
-    memory = memory.moved(s.mean())
+    s = evidence.spread
+    memory = memory.updated(s.mean())
     mean = memory.value
-    return confidence(jnp.where(mean > 0, s / jnp.where(mean > 0, mean, 1), 0), temperature), memory
+    return confidence(jnp.where(mean > 0, s / jnp.where(mean > 0, mean, 1), 0), evidence.temperature), memory
 
 
-def signal(
-    s: Float[Array, "M B"], memory: RunningMean, temperature: Number, key: PRNGKeyArray
-) -> tuple[Array, RunningMean]:
+def signal(evidence: Evidence, memory: RunningMean, key: PRNGKeyArray) -> tuple[Array, RunningMean]:
     """Weight d / (d + s²), d the running mean of squared TD errors: the share of the error that is not disagreement."""
-    noise, d = s**2, memory.value
+    noise, d = evidence.spread**2, memory.value
     return jnp.where((memory.share > 0) & (noise > 0), d / jnp.where(noise > 0, d + noise, 1), 1), memory
 
 
 def squared_errors(memory: RunningMean, error: Float[Array, "N K B"]) -> RunningMean:
     """The errors of an update are known after it: the next one is weighed by them."""
-    return memory.moved(jnp.mean(error**2))
+    return memory.updated(jnp.mean(error**2))
 
 
-def inverse_variance(
-    s: Float[Array, "M B"], memory: Memory, temperature: Number, key: PRNGKeyArray
-) -> tuple[Array, Memory]:
+def inverse_variance(evidence: Evidence, memory: Memory, key: PRNGKeyArray) -> tuple[Array, Memory]:
     """1 / (s² + ξ) over its mean, ξ the smallest that keeps half of the batch in effect (Mai et al., ICLR 2022)."""
-    variance = s**2
+    variance = evidence.spread**2
     mean = variance.mean(axis=1, keepdims=True)
     variance = jnp.where(mean > 0, variance / jnp.where(mean > 0, mean, 1), 1)
 
@@ -124,39 +134,76 @@ def inverse_variance(
         """The effective batch grows with ξ: halve where the smallest that suffices may be."""
         low, high = bounds
         middle = (low + high) / 2
-        enough = effective_batch(weights(middle))[:, None] >= LEAST_SHARE * s.shape[1]
+        enough = effective_batch(weights(middle))[:, None] >= LEAST_SHARE * variance.shape[1]
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
     start = jnp.full_like(mean, jnp.log10(SMALLEST)), jnp.full_like(mean, jnp.log10(LARGEST))
     return weights(jax.lax.fori_loop(0, SEARCH_STEPS, halve, start)[1]), memory
 
 
-def at_random(s: Float[Array, "M B"], memory: Memory, temperature: Number, key: PRNGKeyArray) -> tuple[Array, Memory]:
+def at_random(evidence: Evidence, memory: Memory, key: PRNGKeyArray) -> tuple[Array, Memory]:
     """U[0.5, 1] (the paper's control)."""
-    return jax.random.uniform(key, s.shape, minval=0.5, maxval=1.0), memory
+    return jax.random.uniform(key, evidence.spread.shape, minval=0.5, maxval=1.0), memory
 
 
-def always(weight: float) -> Callable[[Array, Memory, Number, PRNGKeyArray], tuple[Array, Memory]]:
+def always(weight: float) -> Callable[[Evidence, Memory, PRNGKeyArray], tuple[Array, Memory]]:
     """The same weight for every backup."""
-    return lambda s, memory, temperature, key: (jnp.full_like(s, weight), memory)
+    return lambda evidence, memory, key: (jnp.full_like(evidence.spread, weight), memory)
 
 
-SCHEMES: dict[Weighting, Scheme] = {
+SCHEMES: dict[str, Scheme] = {
     "confidence": Scheme(confident, discounted=False),
     "none": Scheme(always(1.0), uses_votes=False),
     "random": Scheme(at_random, uses_votes=False),
     "constant": Scheme(always(CONSTANT), uses_votes=False),
-    "relative": Scheme(relative, no_mean),
-    "signal": Scheme(signal, no_mean, squared_errors),
+    "relative": Scheme(relative, new_running_mean),
+    "signal": Scheme(signal, new_running_mean, squared_errors),
     "inverse_variance": Scheme(inverse_variance),
 }
 
 
+def register_weighting(name: str, scheme: Scheme) -> None:
+    """Make a scheme of your own a value of the setting `weighting`, in this process.
+
+    A run keeps the name alone. Who resumes or evaluates it registers the scheme under that name first.
+    """
+    if name == "auto" or name in WEIGHTINGS:
+        raise SunriseError(f"{name!r} is a weighting of our own: give yours another name.")
+    SCHEMES[name] = scheme
+    if name not in KNOWN_WEIGHTINGS:
+        KNOWN_WEIGHTINGS.append(name)
+
+
+def scheme_of(name: str) -> Scheme:
+    """A scheme by the name that `resolve_weighting` found."""
+    return SCHEMES[name]
+
+
 def looks_at_disagreement(settings: EnsembleSettings) -> bool:
     """Whether the weights of an ensemble depend on what its members think."""
-    return settings.ensemble_size > 1 and SCHEMES[resolve_weighting(settings)].uses_votes
+    return settings.ensemble_size > 1 and scheme_of(resolve_weighting(settings)).uses_votes
+
+
+# -- what is logged of weights -----------------------------------------------------------------------------------------
 
 
 def effective_batch(weight: Float[Array, "M B"]) -> Float[Array, "M"]:
-    """(Σ w)² / Σ w²: how many equally weighted rows would average as much noise away."""
+    """weight[M, B] -> (Σ w)² / Σ w²: how many equally weighted rows would average as much noise away."""
     return weight.sum(axis=-1) ** 2 / jnp.sum(weight**2, axis=-1)
+
+
+def summary(std: Float[Array, "M B"], weight: Float[Array, "M B"]) -> dict[str, Float[Array, ""]]:
+    """std[M, B] of all votes, weight[M, B] -> what is always logged of them, by name."""
+    found = quantiles(disagreement=std, weight=weight)
+    return {**found, "effective_batch": effective_batch(weight).mean()}
+
+
+def quantiles(**values: Float[Array, "M B"]) -> dict[str, Float[Array, ""]]:
+    """Mean, 5 %, 50 % and 95 % of arrays of equal size, by one sort for all of them."""
+    ordered = jnp.sort(jnp.stack([array.ravel() for array in values.values()]), axis=1)
+    last = ordered.shape[1] - 1
+    found: dict[str, Array] = {}
+    for row, (name, array) in enumerate(values.items()):
+        found[f"{name}_mean"] = array.mean()
+        found |= {f"{name}_p{percent:02}": ordered[row, round(percent / 100 * last)] for percent in (5, 50, 95)}
+    return found

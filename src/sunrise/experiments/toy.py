@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.compilation import use_cache
 from sunrise.config.ensemble import EnsembleSettings
-from sunrise.ensemble import EnsembleNumbers, bootstrap_mask, build
+from sunrise.ensemble import EnsembleNumbers, Numbers, bootstrap_mask, build
 from sunrise.networks import MLP, mlp
 from sunrise.types import Backup, Batch, Info, Learner, Observation, Sample
 
@@ -90,7 +90,7 @@ def fit_cubic(seed: int = 0) -> Fit:
     x = rng.uniform(-RANGE, RANGE, POINTS).astype(np.float32)
     y = (x**3 + rng.normal(0, 3, POINTS)).astype(np.float32)
     functions = build(regression, EnsembleSettings(ensemble_size=MEMBERS, weighting="none"))
-    numbers = (EnsembleNumbers(*jnp.zeros(3)), ())
+    numbers = Numbers(EnsembleNumbers(*jnp.zeros(3)), ())
     key = jax.random.key(seed)
     ensemble, tally = functions.init(key, numbers)
     rows, nothing = x[:, None] / RANGE, np.zeros((POINTS, 1), np.float32)

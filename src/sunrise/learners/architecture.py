@@ -24,7 +24,7 @@ def new_actor(
     last_bound: float,
     settings: ArchitectureSettings,
 ) -> Network:
-    """A network with `heads` side by side in its output."""
+    """key, sizes -> a network [B, in] -> [B, sum of heads], with `heads` side by side in its output."""
     if settings.network == "simba":
         return simba(key, inputs, settings.simba_actor, heads)
     return mlp(key, (inputs, *hidden, sum(heads)), init, last_bound)
@@ -33,7 +33,7 @@ def new_actor(
 def new_critics(
     key: PRNGKeyArray, inputs: int, hidden: Sequence[int], init: Init, settings: ArchitectureSettings
 ) -> Network:
-    """K networks as one, with K on axis 0 of every leaf."""
+    """key, sizes -> K networks [B, in] -> [B, 1] as one, with K on axis 0 of every leaf."""
     if settings.network == "simba" and (settings.layer_norm or settings.dropout):
         raise SunriseError("layer_norm and dropout are for network mlp: SimBa has layer norms of its own.")
 
@@ -47,7 +47,7 @@ def new_critics(
 
 
 def optimiser(rate: Float[Array, ""] | float, settings: ArchitectureSettings) -> optax.GradientTransformation:
-    """Adam, or AdamW where weights are to decay."""
+    """Step size, settings -> Adam, or AdamW where weights are to decay."""
     if settings.weight_decay == 0:
         return optax.adam(rate)
     return optax.adamw(rate, weight_decay=settings.weight_decay)

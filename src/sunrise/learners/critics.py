@@ -47,7 +47,7 @@ def dropout(settings: ArchitectureSettings, key: PRNGKeyArray | None, use: Use) 
 def q_values(
     critics: Network, obs: Observation, action: Float[Array, "B A"], dropout: Dropout | None = None
 ) -> Float[Array, "K B"]:
-    """Q_k(s, a) of each critic; each leaves out units of its own."""
+    """critics[K], obs[B], action[B, A] -> Q_k(s, a)[K, B]; with dropout, each leaves out units of its own."""
     rows = jnp.concatenate([flatten(obs), action], axis=-1)
     values: Array
     if dropout is None:
@@ -59,7 +59,10 @@ def q_values(
 
 
 def target_value(settings: ArchitectureSettings, q: Float[Array, "K B"], key: PRNGKeyArray) -> Float[Array, "B"]:
-    """The minimum of M critics drawn at random, the same for all rows (Chen et al., 2021); of all, where M is all."""
+    """q[K, B], key -> [B]: the minimum of M critics drawn at random, the same for all rows (Chen et al., 2021).
+
+    M is `critic_subset`; where it is K or more, the minimum is that of all critics.
+    """
     if settings.critic_subset < settings.n_critics:
         q = q[jax.random.permutation(jax.random.fold_in(key, Use.SUBSET), q.shape[0])[: settings.critic_subset]]
     return q.min(axis=0)
@@ -68,7 +71,10 @@ def target_value(settings: ArchitectureSettings, q: Float[Array, "K B"], key: PR
 def masked_mean(
     loss: Float[Array, "*K B"], mask: Float[Array, "B"], normaliser: Normaliser = "rows"
 ) -> Float[Array, "*K"]:
-    """The mean of a loss over the rows that this agent's bootstrap mask lets through."""
+    """loss[..., B], mask[B] -> [...]: the sum over the rows that the bootstrap mask lets through, over all rows.
+
+    The normaliser `mask` divides by Σ mask + 1 instead.
+    """
     return jnp.sum(mask * loss, axis=-1) / (mask.sum() + 1 if normaliser == "mask" else mask.size)
 
 
@@ -95,7 +101,10 @@ def critic_step(
     normaliser: Normaliser = "rows",
     dropout: Dropout | None = None,
 ) -> CriticStep:
-    """L_WQ = w (Q(s, a) − y)²: a step on the weighted, masked Bellman residual of each critic."""
+    """critics[K], batch[B], mask[B], backup, weight[B] or [K, B] -> the critics after a step, and their values before.
+
+    The loss is L_WQ = w (Q(s, a) − y)², masked (equation 5 of SUNRISE).
+    """
 
     def loss(critics: Network) -> tuple[Array, tuple[Array, Array]]:
         q = q_values(critics, batch.obs, batch.action, dropout)
@@ -108,7 +117,7 @@ def critic_step(
 
 
 def is_due(interval: int, step: Array) -> Array:
-    """Whether this is an `interval`-th update."""
+    """interval, updates before this one -> whether this is an `interval`-th update."""
     due: Array = (step + 1) % interval == 0
     return due
 
@@ -127,6 +136,6 @@ def every(interval: int, step: Array, compute: Callable[..., T], *arguments: obj
 
 
 def when(due: Array, new: T, old: T) -> T:
-    """The new tree, or the old one."""
+    """Truth, two trees of the same shapes -> the new tree where it is due, else the old one."""
     chosen: T = jax.tree.map(lambda a, b: jnp.where(due, a, b), new, old)
     return chosen

@@ -15,7 +15,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import CURLSettings
-from sunrise.learners.pixel_sac import Critic, Encoder, PixelNumbers, pixel_sac, together
+from sunrise.learners.pixel_networks import Critic, Encoder, together
+from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
 from sunrise.pixels import PictureShape, crop
 from sunrise.types import Backup, Batch, Info, Learner, State
 
@@ -34,14 +35,20 @@ class CURLState(NamedTuple):
 def contrast(
     anchor: Float[Array, "B Z"], positive: Float[Array, "B Z"], similarity: Float[Array, "Z Z"]
 ) -> Float[Array, ""]:
-    """InfoNCE with logits z_a W z_p: each anchor must find its own positive among all (CURL, equation 4)."""
+    """anchor[B, Z], positive[B, Z], similarity[Z, Z] -> loss: InfoNCE with logits z_a W z_p (CURL, equation 4).
+
+    Each anchor must find its own positive among all.
+    """
     logits = anchor @ similarity @ positive.T
     logits = logits - jax.lax.stop_gradient(logits.max(axis=1, keepdims=True))
     return -jnp.mean(jnp.diagonal(jax.nn.log_softmax(logits, axis=1)))
 
 
 def curl(shape: PictureShape, action_dim: int, settings: CURLSettings, numbers: PixelNumbers) -> Learner:
-    """CURL as a learner. The contrastive loss comes after the rest of every update, and has no mask and no weight."""
+    """From the shape of pictures, A, settings and numbers to CURL as a learner.
+
+    The contrastive loss comes after the rest of every update, and has no mask and no weight.
+    """
     crops = crop(shape, settings.crop_size)
     inner = pixel_sac(shape, action_dim, crops, settings.pixel, numbers, counts=(2, 1))
     adam = optax.adam(numbers.learning_rate)
@@ -61,8 +68,8 @@ def curl(shape: PictureShape, action_dim: int, settings: CURLSettings, numbers: 
         step: Array,
         key: PRNGKeyArray,
     ) -> tuple[CURLState, Info]:
-        seen = batch._replace(obs=batch.obs[:1])
-        inside, info = inner.learn(state.inner, seen, mask, backup, weight, step, key)
+        one_view = batch._replace(obs=batch.obs[:1])
+        inside, info = inner.learn(state.inner, one_view, mask, backup, weight, step, key)
         anchor, positive = together(batch.obs[:1]), together(batch.obs[1:])
         keys = encode(inside.target.encoder, positive)
 
@@ -97,5 +104,5 @@ def curl(shape: PictureShape, action_dim: int, settings: CURLSettings, numbers: 
 
 
 def encode(encoder: Encoder, pictures: Float[Array, "B H W C"]) -> Float[Array, "B Z"]:
-    """What an encoder makes of pictures."""
+    """encoder, pictures[B] -> features[B, Z]."""
     return encoder.projection(encoder.convolutions(pictures), False)

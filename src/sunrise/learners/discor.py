@@ -33,7 +33,7 @@ class DisCorState(NamedTuple):
 
 
 def discor(inner: Learner, obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: Any) -> Learner:
-    """`inner` with DisCor's weights on its backups."""
+    """From a learner of states, its sizes, settings and numbers to the same with DisCor's weights on its backups."""
     adam = optax.adam(numbers.learning_rate)
     metrics_names = (*inner.metrics, "error_loss", "error_temperature", "error_gradient_norm")
 

@@ -7,6 +7,9 @@ from sunrise.types import Learner
 
 
 def drq(shape: PictureShape, action_dim: int, settings: DrQSettings, numbers: PixelNumbers) -> Learner:
-    """DrQ as a learner: its encoders end in a tanh, and log π is exact, as in its own code."""
+    """From the shape of pictures, A, settings and numbers to DrQ as a learner.
+
+    Its encoders end in a tanh, and log π is exact, as in its own code.
+    """
     shifts, counts = shift(shape, settings.shift_pad), (settings.views, settings.target_views)
     return pixel_sac(shape, action_dim, shifts, settings.pixel, numbers, counts=counts, tanh=True, exact=True)

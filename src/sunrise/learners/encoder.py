@@ -44,14 +44,14 @@ class Projection(eqx.Module):
 
 
 def as_input(pictures: UInt8[Array, "B S H W C"]) -> Float[Array, "B H W SC"]:
-    """Stack and colours side by side as channels, in [0, 1]."""
+    """uint8[B, S, H, W, C] -> [B, H, W, S·C]: stack and colours side by side as channels, in [0, 1]."""
     rows, stack, height, width, colours = pictures.shape
     channels = jnp.moveaxis(pictures, 1, 3).reshape(rows, height, width, stack * colours)
     return channels / jnp.asarray(255, jnp.result_type(float))
 
 
 def feature_count(shape: PictureShape, filters: int, layers: int) -> int:
-    """How many numbers the convolutions give; pictures that are too small for them are refused."""
+    """Shape of a picture, channels, layers -> numbers that the convolutions give; too small pictures are refused."""
     sides = []
     for side in (shape.height, shape.width):
         left = (side - KERNEL) // FIRST_STRIDE + 1 - (KERNEL - 1) * (layers - 1)
@@ -65,9 +65,9 @@ def feature_count(shape: PictureShape, filters: int, layers: int) -> int:
 
 
 def orthogonal_matrices(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Float[Array, "_ _"]]:
-    """Matrices with orthonormal rows or columns, whichever are fewer.
+    """key, shapes -> matrices of these shapes with orthonormal rows or columns, whichever are fewer.
 
-    They come from one draw for all of them: draws are what takes the compiler longest.
+    They come from one draw for all of them: to compile a draw takes longer than all the rest.
     """
     draw = jax.random.normal(key, (sum(i * o for i, o in shapes),))
     matrices, used = [], 0
@@ -107,12 +107,15 @@ def orthonormal(normal: Float[Array, "rows columns"]) -> Float[Array, "rows colu
 
 
 def kernel_rows(channels: int, init: KernelInit) -> int:
-    """Rows of the orthogonal matrix from which a kernel of so many channels is made."""
+    """Channels -> rows of the orthogonal matrix from which a kernel of so many channels is made."""
     return channels if init == "delta" else KERNEL * KERNEL * channels
 
 
 def convolutions(matrices: Sequence[Float[Array, "_ O"]], init: KernelInit) -> Convolutions:
-    """Kernels with ReLU's gain: whole orthogonal ones, or such a matrix in the middle and zeros (Xiao et al., 2018)."""
+    """A matrix for each layer -> convolutions, with ReLU's gain and biases of 0.
+
+    A kernel is orthogonal as a whole, or has such a matrix in the middle and zeros around it (Xiao et al., 2018).
+    """
     middle = KERNEL // 2
     kernels = [
         RELU_GAIN * matrix.reshape(KERNEL, KERNEL, -1, matrix.shape[1])
@@ -124,11 +127,11 @@ def convolutions(matrices: Sequence[Float[Array, "_ O"]], init: KernelInit) -> C
 
 
 def projection(matrix: Float[Array, "F Z"]) -> Projection:
-    """A layer with a bias of 0, and a normalisation that changes nothing yet."""
+    """matrix[F, Z] -> a layer with a bias of 0, and a normalisation that changes nothing yet."""
     outputs = matrix.shape[1]
     return Projection(Linear(matrix, jnp.zeros(outputs)), jnp.ones(outputs), jnp.zeros(outputs))
 
 
 def unbiased_mlp(matrices: Sequence[Float[Array, "_ _"]]) -> MLP:
-    """An MLP with these weights and biases of 0."""
+    """A matrix for each layer -> an MLP with these weights and biases of 0."""
     return MLP(tuple(Linear(matrix, jnp.zeros(matrix.shape[1])) for matrix in matrices))

@@ -21,11 +21,11 @@ class Moments(NamedTuple):
     total: Float[Array, ""]
 
     def standard(self, obs: Observation) -> Float[Array, "B in"]:
-        """Observations in units of their deviations."""
+        """obs[B] -> [B, in] in units of its deviations."""
         return (flatten(obs) - self.mean) / jnp.sqrt(self.variance + EPS)
 
-    def seen(self, obs: Observation) -> "Moments":
-        """The moments with more observations in them (Chan et al., 1979)."""
+    def including(self, obs: Observation) -> "Moments":
+        """obs[E] -> the moments with these observations in them too (Chan et al., 1979)."""
         rows = flatten(obs)
         more = rows.shape[0]
         total, step = self.total + more, rows.mean(axis=0) - self.mean
@@ -41,7 +41,7 @@ class NormalisedState(NamedTuple):
 
 
 def normalised(inner: Learner, obs_dim: int) -> Learner:
-    """`inner`, which sees observations in units of their deviations.
+    """From a learner to the same that sees observations in units of their deviations.
 
     Each observation is counted once, when it is acted on in training.
     """
@@ -63,5 +63,5 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
         bellman=lambda state, batch, *rest: inner.bellman(state.inner, standard(state, batch), *rest),
         judge_next=lambda state, batch, *rest: inner.judge_next(state.inner, standard(state, batch), *rest),
         learn=learn,
-        observe=lambda state, obs: state._replace(moments=state.moments.seen(obs)),
+        observe=lambda state, obs: state._replace(moments=state.moments.including(obs)),
     )

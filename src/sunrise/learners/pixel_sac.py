@@ -1,38 +1,26 @@
 """Soft Actor-Critic from pictures, for one agent (SAC-AE, Yarats et al., 2019; RAD, Laskin et al., 2020).
 
-The convolutions belong to the critic and only its loss trains them; the actor looks through them. Observations of a
-batch come as views, [M, B, S, H, W, C]: the target is the mean over the views of the next observation, the critic's
-loss is the sum over the views of the observation, and the actor sees the first (DrQ, Kostrikov et al., 2020). One view
-is RAD. As in the originals' own code the order is critic, actor, entropy weight, target, beginning with the first
-update, and the actor is judged by the critic after its step; the entropy weight in both losses is the one before.
+Observations of a batch come as views, [M, B, S, H, W, C]: the target is the mean over the views of the next
+observation, the critic's loss is the sum over the views of the observation, and the actor sees the first (DrQ,
+Kostrikov et al., 2020). One view is RAD. As in the originals' own code the order is critic, actor, entropy weight,
+target, beginning with the first update, and the actor is judged by the critic after its step; the entropy weight in
+both losses is the one before.
 """
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.config.learners import CRITICS, PixelSettings
+from sunrise.config.learners import PixelSettings
 from sunrise.learners.critics import masked_mean, q_values, when
-from sunrise.learners.encoder import (
-    Convolutions,
-    Projection,
-    as_input,
-    convolutions,
-    feature_count,
-    kernel_rows,
-    orthogonal_matrices,
-    projection,
-    unbiased_mlp,
-)
-from sunrise.learners.policies import bent, entropy_goal, initial_alpha, squash
-from sunrise.networks import MLP, polyak
+from sunrise.learners.encoder import as_input, feature_count
+from sunrise.learners.pixel_networks import Actor, Critic, new_networks, together
+from sunrise.learners.policies import bounded_by_tanh, entropy_goal, initial_alpha, squash
+from sunrise.networks import polyak
 from sunrise.pixels import Augmentation, PictureShape, as_stacks, views
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
@@ -52,27 +40,6 @@ class PixelNumbers(NamedTuple):
     fixed_alpha: Float[Array, ""] | float
 
 
-class Encoder(eqx.Module):
-    """The critic's eyes: its convolutions, which the actor uses too, and its own projection."""
-
-    convolutions: Convolutions
-    projection: Projection
-
-
-class Critic(eqx.Module):
-    """An encoder and the critics on top of it, which have K on axis 0."""
-
-    encoder: Encoder
-    heads: MLP
-
-
-class Actor(eqx.Module):
-    """The policy on top of the critic's convolutions."""
-
-    projection: Projection
-    policy: MLP
-
-
 class PixelState(NamedTuple):
     """Parameters and optimiser states of one agent."""
 
@@ -86,7 +53,7 @@ class PixelState(NamedTuple):
 
 
 def pixel_numbers(settings: PixelSettings, action_dim: int) -> PixelNumbers:
-    """The numbers of `settings`, with `auto` resolved."""
+    """Settings, A -> the numbers in them, with `auto` resolved."""
     return PixelNumbers(
         settings.learning_rate,
         settings.alpha_learning_rate,
@@ -96,11 +63,6 @@ def pixel_numbers(settings: PixelSettings, action_dim: int) -> PixelNumbers:
         entropy_goal(settings.target_entropy, action_dim),
         initial_alpha(settings.ent_coef)[0],
     )
-
-
-def together(pictures: UInt8[Array, "M B S H W C"]) -> Float[Array, "R H W SC"]:
-    """Views one below the other, as the convolutions take them."""
-    return as_input(pictures.reshape(-1, *pictures.shape[2:]))
 
 
 def pixel_sac(
@@ -113,7 +75,9 @@ def pixel_sac(
     tanh: bool = False,
     exact: bool = False,
 ) -> Learner:
-    """SAC from pictures of `shape`, with `counts` views of an observation and of the next one.
+    """From the shape of pictures, A, settings and numbers to SAC from pictures as a learner.
+
+    It learns from `counts` views of an observation and of the next one.
 
     The critic is masked and weighted, the actor and the entropy weight are masked and not weighted. `tanh` bounds what
     the encoders give, and `exact` says how log π is computed (`squash`).
@@ -121,34 +85,20 @@ def pixel_sac(
     adam = optax.adam(numbers.learning_rate)
     alpha_adam = optax.adam(numbers.alpha_learning_rate, b1=numbers.alpha_beta)
     start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
-    seen = augmentation.shape
-    features = feature_count(seen, settings.filters, settings.conv_layers)
-    latent, arch = settings.feature_dim, settings.net_arch
+    picture = augmentation.shape
+    feature_count(picture, settings.filters, settings.conv_layers)  # pictures that are too small are refused now
 
     def init(key: PRNGKeyArray) -> PixelState:
-        channels = (seen.stack * seen.colours, *[settings.filters] * settings.conv_layers)
-        head, policy = (latent + action_dim, *arch, 1), (latent, *arch, 2 * action_dim)
-        kernels = [(kernel_rows(i, settings.kernel_init), o) for i, o in pairwise(channels)]
-        layers = [*kernels, *[(features, latent)] * 2, *[*pairwise(head)] * CRITICS, *pairwise(policy)]
-        matrices = iter(orthogonal_matrices(key, layers))
-
-        def take(sizes: Sequence[int]) -> list[Array]:
-            return [next(matrices) for _ in pairwise(sizes)]
-
-        convolved = convolutions(take(channels), settings.kernel_init)
-        eye, actors_eye = (projection(next(matrices)) for _ in range(2))
-        heads = [unbiased_mlp(take(head)) for _ in range(CRITICS)]
-        critic = Critic(Encoder(convolved, eye), jax.tree.map(lambda *k: jnp.stack(k), *heads))
-        actor = Actor(actors_eye, unbiased_mlp(take(policy)))
+        critic, actor = new_networks(key, picture, action_dim, settings)
         log_alpha = jnp.asarray(math.log(start_alpha)) if tune_alpha else jnp.log(numbers.fixed_alpha)
         return PixelState(
             critic, critic, actor, log_alpha, adam.init(critic), adam.init(actor), alpha_adam.init(log_alpha)
         )
 
     def gaussian(actor: Actor, convolved: Float[Array, "R F"]) -> tuple[Array, Array]:
-        """Mean and log-deviation; the latter is bent into its bounds, not cut off."""
+        """Features of the convolutions -> mean[R, A] and log-deviation[R, A] of the policy."""
         mean, log_std = jnp.split(actor.policy(actor.projection(convolved, tanh)), 2, axis=-1)
-        return mean, bent(log_std, LOG_STD_MIN, LOG_STD_MAX)
+        return mean, bounded_by_tanh(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
     def values(critic: Critic, convolved: Float[Array, "R F"], action: Float[Array, "R A"]) -> Float[Array, "K R"]:
         return q_values(critic.heads, critic.encoder.projection(convolved, tanh), action)

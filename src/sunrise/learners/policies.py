@@ -10,7 +10,7 @@ from sunrise.errors import SunriseError
 
 
 def entropy_goal(target_entropy: str | float, action_dim: int) -> float:
-    """The entropy that the tuning of α aims at."""
+    """`target_entropy`, A -> the entropy that the tuning of α aims at."""
     text = str(target_entropy)
     try:
         if text.startswith("auto"):
@@ -23,7 +23,7 @@ def entropy_goal(target_entropy: str | float, action_dim: int) -> float:
 
 
 def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
-    """The first entropy weight, and whether it is tuned."""
+    """`ent_coef` -> the first entropy weight α, and whether it is tuned."""
     text = str(ent_coef)
     tuned = text.startswith("auto")
     try:
@@ -35,15 +35,18 @@ def initial_alpha(ent_coef: str | float) -> tuple[float, bool]:
     return start, tuned
 
 
-def bent(log_std: Float[Array, "B A"], low: float, high: float) -> Float[Array, "B A"]:
-    """A log-deviation that is bent into its bounds, not cut off at them."""
+def bounded_by_tanh(log_std: Float[Array, "B A"], low: float, high: float) -> Float[Array, "B A"]:
+    """[B, A] -> [B, A] between `low` and `high`, by a tanh and not by a cut: its gradient is nowhere 0."""
     return low + 0.5 * (high - low) * (jnp.tanh(log_std) + 1)
 
 
 def squash(
     mean: Float[Array, "B A"], log_std: Float[Array, "B A"], key: PRNGKeyArray, exact: bool = False
 ) -> tuple[Array, Array]:
-    """A sample of tanh(N(mean, std)) and its log-probability: `exact`, or with 1e-6 beside the slope of tanh."""
+    """mean[B, A], log_std[B, A], key -> a sample of tanh(N(mean, std))[B, A] and its log-probability[B].
+
+    The latter is `exact`, or has 1e-6 beside the slope of tanh, as in most published code.
+    """
     noise = jax.random.normal(key, mean.shape)
     raw = mean + jnp.exp(log_std) * noise
     action = jnp.tanh(raw)

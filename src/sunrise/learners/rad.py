@@ -7,12 +7,12 @@ from sunrise.types import Learner
 
 
 def rad_augmentation(shape: PictureShape, settings: RADSettings) -> Augmentation:
-    """The augmentation that the settings ask for."""
+    """Shape of a picture, settings -> the augmentation that they ask for."""
     if settings.augmentation == "translate":
         return translate(shape, settings.translate_size)
     return crop(shape, settings.crop_size, random=settings.augmentation == "crop")
 
 
 def rad(shape: PictureShape, action_dim: int, settings: RADSettings, numbers: PixelNumbers) -> Learner:
-    """RAD as a learner."""
+    """From the shape of pictures, A, settings and numbers to RAD as a learner."""
     return pixel_sac(shape, action_dim, rad_augmentation(shape, settings), settings.pixel, numbers)

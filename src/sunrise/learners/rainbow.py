@@ -3,7 +3,7 @@
 Prioritised replay and n-step returns are not here: they reach a learner as `weight` and as `reward` and `discount`.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import jax
@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sunrise.config.learners import RainbowSettings
 from sunrise.errors import SunriseError
+from sunrise.learners.adam import adam_step, separate
 from sunrise.learners.critics import masked_mean
 from sunrise.learners.rainbow_network import (
     RainbowNetwork,
@@ -25,12 +26,9 @@ from sunrise.learners.rainbow_pictures import MOMENTUM, Coder, Contrast, new_con
 from sunrise.networks import polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
-T = TypeVar("T")
 METRICS = ("critic_loss", "q_mean", "gradient_norm", "parameter_norm")
 CONTRAST = 2**32 - 1
 """What the first key is folded with for the contrast: no split of it reaches so far."""
-BETA_1, BETA_2 = 0.9, 0.999
-"""Adam's memories of the gradient and of its square."""
 
 
 class RainbowNumbers(NamedTuple):
@@ -47,7 +45,7 @@ class RainbowNumbers(NamedTuple):
 
 
 class RainbowState(NamedTuple):
-    """Parameters of one agent and Adam's two memories of its gradients."""
+    """Parameters of one agent and Adam's two moments of its gradients."""
 
     online: RainbowNetwork
     target: RainbowNetwork
@@ -58,7 +56,7 @@ class RainbowState(NamedTuple):
 
 
 def rainbow_numbers(settings: RainbowSettings) -> RainbowNumbers:
-    """The numbers of `settings`."""
+    """Settings -> the numbers in them."""
     return RainbowNumbers(*(getattr(settings, name) for name in RainbowNumbers._fields))
 
 
@@ -68,7 +66,10 @@ def project(
     discount: Float[Array, "B"],
     probability: Float[Array, "B atoms"],
 ) -> Float[Array, "B atoms"]:
-    """The distribution of r + γ Z put back on the atoms: each mass is shared by its two neighbours (C51, alg. 1)."""
+    """atoms, reward[B], discount[B], probability[B, atoms] -> [B, atoms]: r + γ Z on the same atoms.
+
+    The mass that falls between two atoms is shared by them (C51, algorithm 1).
+    """
     moved = jnp.clip(reward[:, None] + discount[:, None] * atoms, atoms[0], atoms[-1])
     # The difference of two atoms has their rounding in it: the whole range does not.
     place = (moved - atoms[0]) / ((atoms[-1] - atoms[0]) / (atoms.size - 1))  # [B, from], in units of atoms
@@ -77,45 +78,8 @@ def project(
 
 
 def chosen(values: Float[Array, "B C *atoms"], action: Int[Array, "B"]) -> Float[Array, "B *atoms"]:
-    """The values of one action a row."""
+    """values[B, C, ...], action[B] -> [B, ...]: the values of one action a row."""
     return values[jnp.arange(values.shape[0]), action]
-
-
-def apart(tree: T) -> T:
-    """The same arrays, which XLA is not to compute together with what follows."""
-    same: T = jax.lax.optimization_barrier(tree)  # type: ignore[no-untyped-call]
-    return same
-
-
-def adam_step(
-    state: RainbowState,
-    gradient: RainbowNetwork,
-    scale: Float[Array, ""],
-    step: Int[Array, ""],
-    numbers: RainbowNumbers,
-) -> tuple[RainbowNetwork, RainbowNetwork, RainbowNetwork]:
-    """Adam (Kingma & Ba, 2015) of `scale` · gradient, with the corrections of both biases folded into two numbers.
-
-    It is bound by memory, so every array is passed over once, with one division and one root. The memories are computed
-    where they are stored, and once more on the way to the parameters: to keep them in between would cost another pass.
-    """
-    count = step + 1
-    rate = numbers.learning_rate / (1 - BETA_1**count)
-    spread = 1 / jnp.sqrt(1 - BETA_2**count)
-
-    def moments(first: RainbowNetwork, second: RainbowNetwork) -> tuple[RainbowNetwork, RainbowNetwork]:
-        return (
-            jax.tree.map(lambda m, g: BETA_1 * m + (1 - BETA_1) * (scale * g), first, gradient),
-            jax.tree.map(lambda v, g: BETA_2 * v + (1 - BETA_2) * (scale * g) ** 2, second, gradient),
-        )
-
-    online = jax.tree.map(
-        lambda p, m, v: p - rate * m / (spread * jnp.sqrt(v) + numbers.adam_eps),
-        state.online,
-        *moments(*apart((state.first, state.second))),
-    )
-    first, second = moments(state.first, state.second)
-    return online, first, second
 
 
 def rainbow(
@@ -125,9 +89,10 @@ def rainbow(
     numbers: RainbowNumbers,
     updates_before: int = 0,
 ) -> Learner:
-    """Rainbow as a learner with one critic: its loss is masked and weighted.
+    """From a space of observations, C, settings and numbers to Rainbow as a learner, with K = 1.
 
-    `updates_before` is how many updates the timesteps before learning began would have had.
+    Its loss is masked and weighted. `updates_before` is how many updates the timesteps before the first one would have
+    had.
     """
     pictures = frames_shape(observation_space) is not None
     if not pictures and (settings.contrastive or settings.augmentation != "none"):
@@ -212,31 +177,37 @@ def rainbow(
             else:
                 error = surprise = jnp.abs(q - backup.target)
                 loss = optax.losses.huber_loss(q, backup.target)
-            told = jnp.zeros(())
+            contrast_loss = jnp.zeros(())
             if settings.contrastive:  # it is part of each row's loss, and so of its priority
                 assert isinstance(online.contrast, Contrast)
                 _, anchor, positive = batch.obs
                 makers: Any = (coding(online), anchor), (state.slow, positive)
                 codes = [code(trunk(view)) for (trunk, code), view in makers]
-                told = online.contrast.loss(*codes)
-                loss, error = loss + numbers.contrastive_weight * told, error + numbers.contrastive_weight * told
-            return masked_mean(weight * loss, mask), (q, error, surprise, told)
+                contrast_loss = online.contrast.loss(*codes)
+                loss, error = (
+                    loss + numbers.contrastive_weight * contrast_loss,
+                    error + numbers.contrastive_weight * contrast_loss,
+                )
+            return masked_mean(weight * loss, mask), (q, error, surprise, contrast_loss)
 
-        (value, (q, error, surprise, told)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.online)
+        (value, (q, error, surprise, contrast_loss)), gradient = jax.value_and_grad(critic_loss, has_aux=True)(
+            state.online
+        )
         norm = optax.tree.norm(gradient)
         bound = numbers.max_grad_norm
         scale = jnp.where(bound > 0, jnp.minimum(1, bound / norm), 1)
-        online, first, second = adam_step(state, gradient, scale, step, numbers)
+        moments, rate = (state.first, state.second), numbers.learning_rate
+        online, first, second = adam_step(state.online, *moments, gradient, scale, step, rate, numbers.adam_eps)
         # The new parameters exist before their norm is known, and so before any memory is overwritten, which waits
         # for the metrics to be finite: without this XLA copies the state at the start of every update.
-        online = apart(online)
+        online = separate(online)
         # A select, and no condition: a state that passes through one is copied on CPU.
         due = (updates_before + step + 1) % settings.target_update_interval == 0
         target = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
         slow = polyak(state.slow, coding(online), 1 - MOMENTUM)
         metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
         if settings.contrastive:
-            metrics["contrastive_loss"] = told
+            metrics["contrastive_loss"] = contrast_loss
         return RainbowState(online, target, first, second, slow), Info(error[None], metrics, surprise[None])
 
     names = (*METRICS, "contrastive_loss") if settings.contrastive else METRICS

@@ -96,7 +96,7 @@ class RainbowNetwork(eqx.Module):
 
 
 def tiles(frames: Shaped[Array, "B C H W"], depth: int) -> Shaped[Array, "C ... h w B"]:
-    """Tiles of tiles: [C, 5, 5, ..., 5, 5, h, w, B], with a pair of fives for each of `depth` layers, the first first.
+    """frames[B, C, H, W] -> tiles of tiles[C, 5, 5, ..., h, w, B]: a pair of fives for each of `depth` layers.
 
     Rows come last, as the longest axis should.
     """
@@ -109,7 +109,7 @@ def tiles(frames: Shaped[Array, "B C H W"], depth: int) -> Shaped[Array, "C ... 
 
 
 def stream(layers: tuple[Layer, ...], x: Float[Array, "B in"]) -> Float[Array, "B out"]:
-    """Linear layers with ReLU between them."""
+    """x[B, in] -> [B, out] through linear layers with ReLU between them."""
     for depth, layer in enumerate(layers):
         if isinstance(layer, NoisyLinear):
             raise TypeError("a noisy network is perturbed before it is called")
@@ -132,7 +132,7 @@ def signed_root(x: Float[Array, "size"]) -> Float[Array, "size"]:
 
 
 def perturb(network: T, key: PRNGKeyArray | None) -> T:
-    """An ordinary network drawn from a noisy one; without a key, the one of the mean weights."""
+    """Noisy network, key -> an ordinary one drawn from it; without a key, the one of the mean weights."""
     nodes, tree = jax.tree.flatten(network, is_leaf=is_noisy)
     size = sum(sum(node.weight.shape) for node in nodes if isinstance(node, NoisyLinear))
     noise = signed_root(jax.random.normal(key, (size,))) if key is not None and size else jnp.zeros(size)
@@ -151,7 +151,7 @@ def perturb(network: T, key: PRNGKeyArray | None) -> T:
 
 
 def linear(key: PRNGKeyArray, i: int, o: int) -> Linear:
-    """A fresh layer: U(±1/√in) for weights and biases."""
+    """key, in, out -> a fresh layer: U(±1/√in) for weights and biases."""
     rows = jax.random.uniform(key, (i + 1, o), minval=-1.0, maxval=1.0) * i**-0.5
     return Linear(rows[:-1], rows[-1])
 
@@ -159,7 +159,7 @@ def linear(key: PRNGKeyArray, i: int, o: int) -> Linear:
 def streams(
     key: PRNGKeyArray, sizes: Sequence[int], noisy: bool, noisy_std: Float[Array, ""] | float
 ) -> tuple[Layer, ...]:
-    """The fresh layers of one stream; a noisy one has deviations of σ₀/√in for weights and σ₀/√out for biases."""
+    """key, sizes -> the fresh layers of one stream; noisy ones deviate by σ₀/√in in weights and σ₀/√out in biases."""
     pairs = list(pairwise(sizes))
     layers: list[Layer] = []
     for k, (i, o) in zip(jax.random.split(key, len(pairs)), pairs, strict=True):
@@ -197,7 +197,7 @@ def rainbow_network(
     dueling: bool,
     noisy_std: Float[Array, ""] | float | None,
 ) -> RainbowNetwork:
-    """A fresh network for `outputs` = (actions, atoms); without `noisy_std` its layers are ordinary."""
+    """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary."""
     n_actions, atoms = outputs
     k_trunk, k_advantage, k_value = jax.random.split(key, 3)
     frames = frames_shape(space)

@@ -17,7 +17,7 @@ from sunrise.pixels import Pictures, corners, cut, random_shift
 from sunrise.types import Batch, Observation
 
 CODE = 128
-"""Numbers that a view is told by."""
+"""Numbers in the code of a view."""
 SHARPNESS = 0.1
 """What similarities are multiplied by before their softmax."""
 MOMENTUM = 0.999
@@ -41,13 +41,13 @@ class Contrast(eqx.Module):
     similarity: Float[Array, "code code"]
 
     def loss(self, anchor: Float[Array, "B code"], positive: Float[Array, "B code"]) -> Float[Array, ""]:
-        """InfoNCE: each anchor must find its own positive among all (CURL, equation 4)."""
+        """Codes[B] of two views -> InfoNCE: each anchor must find its own positive among all (CURL, equation 4)."""
         logits = SHARPNESS * (anchor @ self.similarity @ positive.T)
         return -jnp.mean(jnp.diagonal(jax.nn.log_softmax(logits, axis=1)))
 
 
 def new_contrast(key: PRNGKeyArray, features: int, width: int) -> Contrast:
-    """Fresh weights, uniform in [0, 1) as in CURL's code."""
+    """key, features, hidden width -> fresh weights, uniform in [0, 1) as in CURL's code."""
     k_hidden, k_code, k_similarity = jax.random.split(key, 3)
     hidden = Linear(jax.random.uniform(k_hidden, (features, width)), jnp.zeros(width))
     code = Linear(jax.random.uniform(k_code, (width, CODE)), jnp.zeros(CODE))
@@ -64,7 +64,7 @@ def moved_crop(key: PRNGKeyArray, pictures: Pictures, pad: int) -> Pictures:
 
 
 def changed(move: Callable[..., Pictures], obs: Observation, key: PRNGKeyArray, pad: int) -> Shaped[Array, "B C H W"]:
-    """Frames on axis 1, moved together."""
+    """obs[B, C, H, W], key -> the same, with all frames of a row changed alike."""
     frames = jnp.asarray(obs)
     return move(key, frames[..., None], pad)[..., 0]
 

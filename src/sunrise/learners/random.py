@@ -18,7 +18,7 @@ class RandomState(NamedTuple):
 
 
 def random(obs_dim: int, action_dim: int, settings: RandomSettings, numbers: Any) -> Learner:
-    """Uniform random actions in [-1, 1] as a learner."""
+    """From the sizes of observations and actions to a learner that acts uniformly in [-1, 1] and has no opinion."""
 
     def bits(state: RandomState, obs: Observation) -> Shaped[PRNGKeyArray, "B"]:
         """Evaluation has no key: the observation is one."""

@@ -12,7 +12,7 @@ from sunrise.config.learners import SACSettings
 from sunrise.errors import SunriseError
 from sunrise.learners.architecture import Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import Use, critic_step, dropout, every, is_due, masked_mean, q_values, target_value, when
-from sunrise.learners.policies import bent, entropy_goal, initial_alpha, squash
+from sunrise.learners.policies import bounded_by_tanh, entropy_goal, initial_alpha, squash
 from sunrise.networks import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
@@ -55,7 +55,7 @@ class ActorStep(NamedTuple):
 
 
 def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
-    """The numbers of `settings`, with `auto` resolved."""
+    """Settings, A -> the numbers in them, with `auto` resolved."""
     return SACNumbers(
         learning_rate=settings.learning_rate,
         tau=settings.tau,
@@ -65,7 +65,10 @@ def sac_numbers(settings: SACSettings, action_dim: int) -> SACNumbers:
 
 
 def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumbers) -> Learner:
-    """SAC as a learner: the actor is masked and not weighted, the critics are masked and weighted."""
+    """From the sizes of observations and actions, settings and numbers to SAC as a learner.
+
+    The critics are masked and weighted, the actor and the entropy weight are masked and not weighted.
+    """
     made = settings.architecture
     adam, alpha_adam = optimiser(numbers.learning_rate, made), optax.adam(numbers.learning_rate)
     start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
@@ -90,7 +93,7 @@ def sac(obs_dim: int, action_dim: int, settings: SACSettings, numbers: SACNumber
     def gaussian(actor: Network, obs: Observation) -> tuple[Array, Array]:
         mean, log_std = jnp.split(actor(flatten(obs)), 2, axis=-1)
         if simba:
-            return mean, bent(log_std, -10.0, LOG_STD_MAX)
+            return mean, bounded_by_tanh(log_std, -10.0, LOG_STD_MAX)
         return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
 
     def sample(actor: Network, obs: Observation, key: PRNGKeyArray) -> tuple[Array, Array]:

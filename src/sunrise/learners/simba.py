@@ -47,12 +47,12 @@ class Simba(eqx.Module):
 
 
 def unbiased(weight: Float[Array, "in out"]) -> Linear:
-    """A layer whose bias starts at 0."""
+    """weight[in, out] -> a layer whose bias starts at 0."""
     return Linear(weight, jnp.zeros(weight.shape[1]))
 
 
 def simba(key: PRNGKeyArray, inputs: int, size: tuple[int, int], heads: Sequence[int]) -> Simba:
-    """A fresh network of `size` = (width, blocks), with `heads` side by side in its output.
+    """A fresh network [B, in] -> [B, sum of heads] of `size` = (width, blocks).
 
     The embedding and each head are orthogonal; layers of the blocks are He's normal, cut off at two deviations.
     """

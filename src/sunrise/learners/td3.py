@@ -55,12 +55,15 @@ class TD3State(NamedTuple):
 
 
 def td3_numbers(settings: TD3Settings, action_dim: int) -> TD3Numbers:
-    """The numbers of `settings`; none depends on the actions."""
+    """Settings, A -> the numbers in them; none depends on A."""
     return TD3Numbers(*(getattr(settings, name) for name in TD3Numbers._fields))
 
 
 def td3(obs_dim: int, action_dim: int, settings: TD3Settings, numbers: TD3Numbers) -> Learner:
-    """TD3 as a learner."""
+    """From the sizes of observations and actions, settings and numbers to TD3 as a learner.
+
+    The critics are masked and weighted, the actor is masked and not weighted.
+    """
     made, arch = settings.architecture, settings.net_arch
     adam = optimiser(numbers.learning_rate, made)
 

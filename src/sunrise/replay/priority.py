@@ -20,7 +20,7 @@ class SumTree:
 
     @staticmethod
     def bytes_for(capacity: int) -> int:
-        """Memory of a tree, known before it is made."""
+        """Rows -> bytes of a tree, known before it is made."""
         return 8 * (2 * (1 << max(capacity - 1, 0).bit_length()) + 1)
 
     @property
@@ -32,7 +32,7 @@ class SumTree:
         return np.asarray(self.nodes[self.leaves + row])
 
     def set(self, row: Int[np.ndarray, "B"], priority: Float[np.ndarray, "B"] | float) -> None:
-        """Give rows their priorities; of a row that is named twice, the last counts."""
+        """rows[B], priorities[B]: of a row that is named twice, the last counts."""
         if np.size(row) == 0:
             return
         assert np.all(np.isfinite(priority) & np.greater_equal(priority, 0)), "a priority is finite and not negative"
@@ -52,7 +52,7 @@ class SumTree:
             children //= 2
 
     def find(self, mass: Float[np.ndarray, "B"]) -> Int[np.ndarray, "B"]:
-        """For each mass in [0, total): the row whose share of the running sum of priorities holds it.
+        """mass[B] in [0, total) -> the rows[B] whose shares of the running sum of priorities hold them.
 
         A row without priority is never found, whatever rounding does to the mass on its way down.
         """
@@ -65,5 +65,5 @@ class SumTree:
         return node - self.leaves
 
     def draw(self, rows: int, rng: np.random.Generator) -> Int[np.ndarray, "B"]:
-        """Stratified: one row from each of as many equal shares of the total."""
+        """B, generator -> rows[B], stratified: one from each of B equal shares of the total."""
         return self.find((np.arange(rows) + rng.random(rows)) * (self.total / rows))

@@ -18,6 +18,7 @@ class Ring(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Rows that there is room for."""
         return len(next(iter(self.arrays.values())))
 
     @property
@@ -26,16 +27,16 @@ class Ring(NamedTuple):
         return max(0, self.written - self.size)
 
     def since(self, start: int) -> dict[str, np.ndarray]:
-        """Copies of the rows from `start` on."""
+        """Number of a row -> copies of the rows from there on, by name."""
         slots = np.arange(start, self.written) % self.size
         return {name: array.take(slots, axis=0) for name, array in self.arrays.items()}
 
     def put(self, start: int, rows: Mapping[str, np.ndarray]) -> None:
-        """Write rows back where they were; what has been overwritten since is left out."""
+        """Number of the first row, rows by name: write them back where they were, without those overwritten since."""
         for name, array in self.arrays.items():
             number = start + np.arange(len(rows[name]))
-            there = number >= self.oldest
-            array[number[there] % self.size] = rows[name][there]
+            present = number >= self.oldest
+            array[number[present] % self.size] = rows[name][present]
 
 
 class ReplayState(NamedTuple):

@@ -78,7 +78,7 @@ class SequenceReplay:
         return bool((self.ready > self.tail).any()) and (self.tree is None or self.tree.total > 0)
 
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
-        """Store transitions with the masks that the updates will use."""
+        """Transitions[rows], one of an environment at most, with the masks[rows, N] that the updates will use."""
         env, batch = collected.env, collected.batch
         if not env.size:
             return
@@ -105,7 +105,10 @@ class SequenceReplay:
             self.tree.set(np.concatenate([gone, new]), priority)
 
     def sample(self, rows: int, timesteps: int) -> tuple[Sample, Int[np.ndarray, "B"]]:
-        """`rows` windows in fresh arrays, and the slots of their first transitions, whose masks they carry."""
+        """B, timesteps so far -> B windows in fresh arrays, and the slots[B] of their first transitions.
+
+        A window has the mask of its first transition.
+        """
         if not self.ready_to_sample:
             raise SunriseError(f"no window of {self.n_step} steps can be sampled yet: raise learning_starts.")
         slot = self._uniform(rows) if self.tree is None else self.tree.draw(rows, self.rng)
@@ -125,7 +128,7 @@ class SequenceReplay:
         return Sample(batch, self.mask[slot], self._importance(slot, timesteps)), slot
 
     def reprioritise(self, index: Int[np.ndarray, "B"], error: Float[np.ndarray, "B"]) -> None:
-        """Take note of the errors of rows that were sampled; what is not finite says nothing, and is left out."""
+        """slots[B] that were sampled, errors[B]: these are now their priorities; what is not finite is left out."""
         if self.tree is None:
             return
         noted = np.isfinite(error) & (self.tree[index] > 0)  # a row without priority was not sampled
@@ -136,11 +139,11 @@ class SequenceReplay:
         names = ("action", "reward", "goes_on", "ended", "mask")
         arrays = {name: getattr(self, name) for name in names} | self.store.beside()
         size = self.store.rows
-        lanes = {
+        transitions = {
             f"transitions.{e}": Ring({n: a[e * size : (e + 1) * size] for n, a in arrays.items()}, int(self.head[e]))
             for e in range(self.store.envs)
         }
-        return lanes | self.store.rings()
+        return transitions | self.store.rings()
 
     def counters(self) -> dict[str, np.ndarray]:
         """What else changes, the generator apart, to be read and written in place."""

@@ -31,19 +31,22 @@ class Store(Protocol):
     def write(
         self, env: Int[np.ndarray, "E"], slot: Int[np.ndarray, "E"], obs: Observation, next_obs: Observation
     ) -> Bool[np.ndarray, "E"]:
-        """Keep the next transition of some environments, each named once: does it begin where the last one ended?"""
+        """env[E], slot[E], obs[E], next_obs[E] -> does each begin where the last of its environment ended? [E].
+
+        Stores the next transition of some environments, each named once.
+        """
 
     def obs(self, slot: Int[np.ndarray, "B"]) -> Observation:
-        """The observations before these transitions, in fresh arrays."""
+        """slot[B] -> the observations[B] before these transitions, in fresh arrays."""
 
     def next_obs(self, slot: Int[np.ndarray, "B"]) -> Observation:
-        """The observations after these transitions, in fresh arrays."""
+        """slot[B] -> the observations[B] after these transitions, in fresh arrays."""
 
     def lost(self, slot: int) -> bool:
         """Whether a part of this transition has been overwritten."""
 
     def beside(self) -> dict[str, np.ndarray]:
-        """What is kept beside each transition, a row a slot."""
+        """Arrays[slots] that belong to the transitions, by name."""
 
     def rings(self) -> dict[str, Ring]:
         """What is appended apart from the transitions."""
@@ -53,7 +56,7 @@ class Store(Protocol):
 
 
 def rows_each(capacity: int, envs: int) -> int:
-    """The capacity, split over the environments."""
+    """Transitions in all, E -> transitions of each environment."""
     if capacity < envs:
         raise SunriseError(f"buffer_size is {capacity}, but must hold a transition of each of {envs} environments.")
     return capacity // envs
@@ -78,26 +81,29 @@ class PlainStore:
     def write(
         self, env: Int[np.ndarray, "E"], slot: Int[np.ndarray, "E"], obs: Observation, next_obs: Observation
     ) -> Bool[np.ndarray, "E"]:
-        """Keep the next transition of some environments, each named once: does it begin where the last one ended?"""
+        """env[E], slot[E], obs[E], next_obs[E] -> does each begin where the last of its environment ended? [E].
+
+        Stores the next transition of some environments, each named once.
+        """
         first = env * self.rows
         follows = _same(self.next_obs(first + (slot - first - 1) % self.rows), obs)
-        jax.tree.map(lambda kept, new: kept.__setitem__(slot, new), (self.before, self.after), (obs, next_obs))
+        jax.tree.map(lambda stored, new: stored.__setitem__(slot, new), (self.before, self.after), (obs, next_obs))
         return follows
 
     def obs(self, slot: Int[np.ndarray, "B"]) -> Observation:
-        """The observations before these transitions, in fresh arrays."""
-        return jax.tree.map(lambda kept: kept[slot], self.before)
+        """slot[B] -> the observations[B] before these transitions, in fresh arrays."""
+        return jax.tree.map(lambda stored: stored[slot], self.before)
 
     def next_obs(self, slot: Int[np.ndarray, "B"]) -> Observation:
-        """The observations after these transitions, in fresh arrays."""
-        return jax.tree.map(lambda kept: kept[slot], self.after)
+        """slot[B] -> the observations[B] after these transitions, in fresh arrays."""
+        return jax.tree.map(lambda stored: stored[slot], self.after)
 
     def lost(self, slot: int) -> bool:
         """Nothing is shared, so nothing is lost."""
         return False
 
     def beside(self) -> dict[str, np.ndarray]:
-        """What is kept beside each transition, a row a slot."""
+        """Arrays[slots] that belong to the transitions, by name."""
         return named_leaves({"before": self.before, "after": self.after})
 
     def rings(self) -> dict[str, Ring]:
@@ -146,7 +152,10 @@ class FrameStore:
     def write(
         self, env: Int[np.ndarray, "E"], slot: Int[np.ndarray, "E"], obs: Observation, next_obs: Observation
     ) -> Bool[np.ndarray, "E"]:
-        """Keep the next transition of some environments, each named once: does it begin where the last one ended?"""
+        """env[E], slot[E], obs[E], next_obs[E] -> does each begin where the last of its environment ended? [E].
+
+        Stores the next transition of some environments, each named once.
+        """
         follows = _same(self._gather(env[:, None], self.newest[env]), obs)
         for i, (e, s) in enumerate(zip(env.tolist(), slot.tolist(), strict=True)):
             before = self.newest[e].copy() if follows[i] else self._addresses(e, obs[i], self.newest[e])
@@ -156,11 +165,11 @@ class FrameStore:
         return follows
 
     def obs(self, slot: Int[np.ndarray, "B"]) -> UInt8[np.ndarray, "B stack *picture"]:
-        """The stacks before these transitions, in fresh arrays."""
+        """slot[B] -> the stacks[B] before these transitions, in fresh arrays."""
         return self._gather((slot // self.rows)[:, None], self.address[slot, 0])
 
     def next_obs(self, slot: Int[np.ndarray, "B"]) -> UInt8[np.ndarray, "B stack *picture"]:
-        """The stacks after these transitions, in fresh arrays."""
+        """slot[B] -> the stacks[B] after these transitions, in fresh arrays."""
         return self._gather((slot // self.rows)[:, None], self.address[slot, 1])
 
     def lost(self, slot: int) -> bool:
@@ -168,7 +177,7 @@ class FrameStore:
         return bool(self.oldest[slot] < self.written[slot // self.rows] - self.ring)
 
     def beside(self) -> dict[str, np.ndarray]:
-        """What is kept beside each transition, a row a slot."""
+        """Arrays[slots] that belong to the transitions, by name."""
         return {"address": self.address, "oldest": self.oldest}
 
     def rings(self) -> dict[str, Ring]:

@@ -15,17 +15,17 @@ from sunrise.types import Batch, Collected, Observation, Sample
 
 
 def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Floats are kept in single precision, everything else as it is."""
+    """Type of a number -> the type it is stored in: single precision for floats, everything else as it is."""
     return np.dtype(np.float32) if np.issubdtype(dtype, np.floating) else dtype
 
 
 def as_stored(obs: Observation) -> Observation:
-    """An observation in the precision that is kept and that the networks see."""
+    """obs[...] -> the same in the precision that is stored and that the networks see."""
     return jax.tree.map(lambda x: np.asarray(x, stored_dtype(np.asarray(x).dtype)), obs)
 
 
 def empty(space: gym.Space[Any], rows: int) -> Observation:
-    """Room for `rows` elements of a Box or of a Dict of Boxes."""
+    """Space, rows -> zeros[rows, ...] for elements of a Box, or of a Dict of Boxes."""
     if isinstance(space, gym.spaces.Dict):
         return {name: empty(part, rows) for name, part in space.spaces.items()}
     assert space.shape is not None
@@ -72,7 +72,7 @@ class UniformReplay:
         return len(self) > 0
 
     def add(self, collected: Collected, mask: Bool[np.ndarray, "rows N"]) -> None:
-        """Store transitions with the masks that the updates will use."""
+        """Transitions[rows] with the masks[rows, N] that the updates will use; the oldest are overwritten."""
         count = len(mask)
         slots = (self.written + np.arange(count)) % self.capacity
         jax.tree.map(lambda store, new: store.__setitem__(slots, new), self.batch, collected.batch)
@@ -80,7 +80,10 @@ class UniformReplay:
         self.written += count
 
     def sample(self, rows: int, timesteps: int) -> tuple[Sample, Int[np.ndarray, "B"]]:
-        """`rows` transitions, uniform and with replacement, in fresh arrays: JAX may read them after this returns."""
+        """B, timesteps so far -> B transitions, uniform and with replacement, and where they are stored[B].
+
+        They are in fresh arrays: JAX may read them after this returns.
+        """
         index = self.rng.integers(len(self), size=rows)
         batch = jax.tree.map(lambda store: store[index], self.batch)
         return Sample(batch, self.mask[index], np.ones(rows, np.float32)), index

@@ -63,8 +63,9 @@ class LiveEnsemble:
 
     def set_learning_rate(self, rate: float) -> None:
         """Learn at this rate from the next update on."""
-        own, learner = self.numbers
-        self.numbers = (own, learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype)))
+        learner = self.numbers.learner
+        learner = learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype))
+        self.numbers = self.numbers._replace(learner=learner)
 
     def clear_tally(self) -> None:
         """Begin new sums."""

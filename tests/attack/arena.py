@@ -14,6 +14,7 @@ from sunrise import SAC
 from sunrise.agents.files import read_model, read_run
 from sunrise.agents.loading import load
 from sunrise.checkpoint import Checkpoints, Snapshot
+from sunrise.config.algorithms import algorithm
 from sunrise.documents import sealed
 from sunrise.inspection import inspect_path
 from sunrise.run.events import Ended, Evaluated, MetricsRow, Started
@@ -116,7 +117,7 @@ class Arena:
 
         def load(found: Checkpoint) -> Any:
             with found.open_agents() as file:
-                about = read_model(file, found.path, config["algo"])
+                about = read_model(file, found.path, algorithm(config["algo"]))
                 spaces = [str(restore(about[name])) for name in ("observation_space", "action_space")]
                 return spaces, about["timesteps"], bytes_of(named_leaves(load_tree(file, found.path, self.like)))
 

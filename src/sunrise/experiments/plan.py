@@ -16,7 +16,7 @@ from sunrise.experiments.estimate import BASIS, as_time, estimate
 from sunrise.experiments.outcome import is_atari, write_outcome
 from sunrise.experiments.paper import Experiment, Scale
 from sunrise.experiments.runs import Run, choose, configured, expand, repeat_of
-from sunrise.record import RunFolder
+from sunrise.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from sunrise.agents import Agent

@@ -23,7 +23,7 @@ from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.fitting import ensemble_of
 from sunrise.flops import matmul_flops
-from sunrise.record import machine, versions
+from sunrise.machine import machine, versions
 from sunrise.types import Batch, Sample
 
 BEFORE_AND_AFTER = ("before", "after")

@@ -14,7 +14,7 @@ from typing import Any
 
 from sunrise import Rainbow
 from sunrise.bench import ready
-from sunrise.record import machine
+from sunrise.machine import machine
 
 STEPS, FULL, EVALUATIONS = 5_000, 100_000, 10
 
@@ -39,7 +39,7 @@ def main(game: str) -> None:
     plain = model.sunrise
     update = timed(spent, "update", plain.update)
     update._cache_size = plain.update._cache_size  # type: ignore[attr-defined]
-    model.sunrise = plain._replace(update=update, explore=timed(spent, "action", plain.explore))
+    model.live.functions = plain._replace(update=update, explore=timed(spent, "action", plain.explore))
     first: list[tuple[float, Counter[str], int]] = []
 
     def watch(*_: Any) -> None:

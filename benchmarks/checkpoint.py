@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sunrise import SAC
-from sunrise.record import machine
+from sunrise.machine import machine
 from sunrise.replay.uniform import UniformReplay
 
 CAPACITY, INTERVAL, STEPS, ROUNDS = 1_000_000, 10_000, 400, 5
@@ -40,20 +40,21 @@ def main() -> None:
 
         model.learn(1100 + STEPS, callback=watch, progress_bar=False)
         step = (clock[1100 + STEPS] - clock[1100]) / STEPS
-        trainer, life, rng = model.trainer, model.life, np.random.default_rng(0)
+        trainer, session, rng = model.trainer, model.session, np.random.default_rng(0)
         assert trainer is not None
+        assert session is not None
         assert isinstance(trainer.replay, UniformReplay)
         saved: dict[str, list[float]] = {"training_thread_s": [], "written_s": []}
         for rows in (CAPACITY, *[INTERVAL] * ROUNDS):
             append_noise(trainer.replay, rows, rng)
             trainer.timesteps += rows
             start = time.perf_counter()
-            life.save(trainer)
+            session.save(trainer.timesteps, trainer.state)
             saved["training_thread_s"].append(time.perf_counter() - start)
-            life.settle()
+            session.settle()
             saved["written_s"].append(time.perf_counter() - start)
-        size = sum(file.stat().st_size for file in life.checkpoints.folder.path.rglob("*") if file.is_file())
-        life.close()
+        size = sum(file.stat().st_size for file in session.checkpoints.folder.path.rglob("*") if file.is_file())
+        session.close()
     thread, whole = max(saved["training_thread_s"][1:]), max(saved["written_s"][1:])
     result = {
         "buffer": CAPACITY,

@@ -17,7 +17,7 @@ from run import HERE, Peer
 from sunrise.bench import best_of, sgemm_peak
 from sunrise.compilation import use_cache
 from sunrise.convolution import conv
-from sunrise.record import machine, versions
+from sunrise.machine import machine, versions
 
 MEMBERS, SIZE, CHANNELS, FILTERS, LAYERS = 5, 84, 9, 32, 4
 ROUNDS, REPEATS = 4, 3

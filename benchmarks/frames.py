@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from sunrise.record import machine
+from sunrise.machine import machine
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore
 from sunrise.types import Batch, Collected

@@ -20,7 +20,7 @@ from sunrise.config.learners import RainbowSettings
 from sunrise.ensemble import Ensemble, EnsembleNumbers, Numbers, build
 from sunrise.flops import matmul_flops
 from sunrise.learners.rainbow import rainbow, rainbow_numbers
-from sunrise.record import machine, versions
+from sunrise.machine import machine, versions
 from sunrise.types import Batch, Sample
 
 MEMBERS, ROWS, FRAMES = 5, 32, (4, 84, 84)

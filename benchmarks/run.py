@@ -13,7 +13,7 @@ from typing import Any
 import readme
 from sunrise.bench import Subject, best_of, measure, sgemm_peak
 from sunrise.compilation import use_cache
-from sunrise.record import machine, versions
+from sunrise.machine import machine, versions
 
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"

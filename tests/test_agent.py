@@ -53,7 +53,7 @@ def test_learning_returns_the_model_and_counts_timesteps(model: SAC) -> None:
     assert isinstance(model, SAC)
     assert model.num_timesteps == 60
     assert model.trainer is not None
-    assert int(model.trainer.ensemble.step) == model.trainer.updates == 40
+    assert int(model.ensemble.step) == model.trainer.updates == 40
 
 
 def test_a_prediction_is_an_action_of_the_environment(model: SAC) -> None:
@@ -72,7 +72,7 @@ def test_a_prediction_is_an_action_of_the_environment(model: SAC) -> None:
 
 def test_the_evaluation_action_is_the_mean_of_the_members_squashed_means(model: SAC) -> None:
     obs = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
-    members = model._members()
+    members = model.ensemble.members
     actions = []
     for i in range(2):
         x = obs
@@ -100,7 +100,7 @@ def critics_by_hand(members: Any, rows: np.ndarray) -> np.ndarray:
 def test_uncertainty_is_the_deviation_of_all_critics(model: SAC) -> None:
     rng = np.random.default_rng(1)
     obs, action = rng.standard_normal((5, 3)).astype(np.float32), rng.uniform(-2, 2, (5, 1)).astype(np.float32)
-    votes = critics_by_hand(model._members(), np.concatenate([obs, action / 2], axis=1))
+    votes = critics_by_hand(model.ensemble.members, np.concatenate([obs, action / 2], axis=1))
     got = model.uncertainty(obs, action)
     np.testing.assert_allclose(got, votes.std(axis=0), rtol=1e-4)
     single = model.uncertainty(obs[0], action[0])
@@ -115,15 +115,17 @@ def test_exploration_takes_the_candidate_of_the_highest_upper_confidence_bound(m
     member = make(exploration="member")
     proposals = [
         np.asarray(
-            member.sunrise.explore(model._members(), obs, np.full(6, i, np.int32), key, counter, model.numbers).action
+            member.sunrise.explore(
+                model.ensemble.members, obs, np.full(6, i, np.int32), key, counter, model.numbers
+            ).action
         )
         for i in range(2)
     ]
     scores = []
     for proposal in proposals:
-        votes = critics_by_hand(model._members(), np.concatenate([obs, proposal], axis=1))
+        votes = critics_by_hand(model.ensemble.members, np.concatenate([obs, proposal], axis=1))
         scores.append(votes.mean(axis=0) + 1.0 * votes.std(axis=0))
-    choice = model.sunrise.explore(model._members(), obs, np.zeros(6, np.int32), key, counter, model.numbers)
+    choice = model.sunrise.explore(model.ensemble.members, obs, np.zeros(6, np.int32), key, counter, model.numbers)
     best = np.argmax(scores, axis=0)
     np.testing.assert_array_equal(choice.candidate, best)
     np.testing.assert_allclose(choice.action, np.stack(proposals)[best, np.arange(6)], rtol=1e-5)
@@ -132,7 +134,7 @@ def test_exploration_takes_the_candidate_of_the_highest_upper_confidence_bound(m
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(model: SAC) -> None:
     again, other = learned(), learned(seed=2)
-    ends = [m.trainer.ensemble for m in (model, again, other) if m.trainer]
+    ends = [m.ensemble for m in (model, again, other) if m.trainer]
     assert tiny.same_bits(ends[0], ends[1])
     assert not tiny.same_bits(ends[0], ends[2])
 
@@ -144,7 +146,7 @@ def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
     obs = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
     assert np.array_equal(back.predict(obs)[0], model.predict(obs)[0])
     assert model.trainer is not None
-    assert tiny.same_bits(back.ensemble, model.trainer.ensemble)  # the optimiser too
+    assert tiny.same_bits(back.ensemble, model.ensemble)  # the optimiser too
     assert back.config.learner == model.config.learner
     assert back.evaluate(2).returns == model.evaluate(2).returns
     alone = SAC.load(tmp_path / "pendulum.safetensors")
@@ -248,7 +250,7 @@ def test_learning_rate_may_be_a_schedule() -> None:
     start = make()
     assert still.trainer is not None
     assert still.config.learner.learning_rate == 1e-3
-    assert tiny.same_bits(still.trainer.ensemble.members.actor, start.ensemble.members.actor)
+    assert tiny.same_bits(still.ensemble.members.actor, start.ensemble.members.actor)
     seen: list[float] = []
 
     def falling(left: float) -> float:

@@ -108,7 +108,7 @@ def observations(model: Agent, rows: int) -> np.ndarray:
 
 
 def state(model: Agent) -> Any:
-    return model.trainer.ensemble if model.trainer else model.ensemble
+    return model.ensemble
 
 
 def test_it_predicts_one_and_a_batch_and_says_how_sure_it_is(model: Agent) -> None:
@@ -149,7 +149,7 @@ def test_a_run_that_is_stopped_and_resumed_is_the_run_never_stopped(run: Path, m
 
     def stop(now: dict[str, Any], _: Any) -> None:
         if now["self"].num_timesteps >= 48:
-            now["self"].life.settle()
+            now["self"].session.settle()
             raise KeyError("the power went")
 
     with pytest.raises(KeyError):

@@ -16,7 +16,7 @@ model.learn(15, log_interval=None, progress_bar=False)
 model.save(sys.argv[1] + "/saved")
 
 def where(model):
-    members = model.trainer.ensemble if model.trainer else model.ensemble
+    members = model.ensemble
     return sorted({str(device) for leaf in jax.tree.leaves(members) for device in leaf.devices()})
 
 again = SAC.load(sys.argv[1] + "/saved", env="Pendulum-v1", device="cpu:1")

@@ -37,23 +37,21 @@ def wander(subject: Collector, steps: int, rng: np.random.Generator) -> list[Any
     return seen
 
 
-def taken_up(env: str, steps: int, count: int = 1, vectorization: Any = "sync", **options: Any) -> list[int]:
+def repeated(env: str, steps: int, count: int = 1, vectorization: Any = "sync", **options: Any) -> list[int]:
     """Leave an environment in the middle of an episode, take it up in a new one, and compare how both go on."""
     first = collector(as_vector(env, count, vectorization, **options))
     wander(first, steps, np.random.default_rng(1))
     assert first.journal[0].count
     second = collector(as_vector(env, count, vectorization, **options))
-    second.episode[:], second.total[:], second.length[:] = first.episode, first.total, first.length
-    for own, journal in zip(second.journal, first.journal, strict=True):
-        own.put(journal.actions.copy(), journal.lengths)
-    strayed = list(second.take_up(first.obs))
-    if not strayed:
+    second.restore(first.state(), steps)
+    elsewhere = list(second.repeat_episodes())
+    if not elsewhere:
         jax.tree.map(np.testing.assert_array_equal, second.obs, first.obs)
         ahead = [wander(each, 30, np.random.default_rng(2)) for each in (first, second)]
         jax.tree.map(np.testing.assert_array_equal, *ahead)
     for each in (first, second):
         each.env.close()
-    return strayed
+    return elsewhere
 
 
 MUJOCO = ["Hopper-v5", "Ant-v5", "Humanoid-v5", "sunrise/Walker-v0", "sunrise/SlimHumanoid-v0"]
@@ -63,16 +61,16 @@ GAMES = [f"ALE/{game}-v5" for game in itertools.islice(GAMES_100K, 0, None, 6)]
 
 @pytest.mark.parametrize("env", ["Pendulum-v1", "CartPole-v1", "toy/Pair-v0", *MUJOCO, *DMC, *GAMES])
 def test_an_episode_is_taken_up_bit_for_bit(env: str) -> None:
-    assert taken_up(env, 137) == []
+    assert repeated(env, 137) == []
 
 
 def test_pictures_are_taken_up_bit_for_bit() -> None:
-    assert taken_up("dmc/cartpole-swingup", 17, pixels=True, render_size=16, action_repeat=8) == []
+    assert repeated("dmc/cartpole-swingup", 17, pixels=True, render_size=16, action_repeat=8) == []
 
 
 @pytest.mark.parametrize("vectorization", ["sync", "async"])
 def test_environments_side_by_side_are_taken_up_each_where_it_was(vectorization: str) -> None:
-    assert taken_up("InvertedPendulum-v5", 45, count=3, vectorization=vectorization) == []
+    assert repeated("InvertedPendulum-v5", 45, count=3, vectorization=vectorization) == []
 
 
 class Moody(gym.Wrapper[Any, Any, Any, Any]):
@@ -96,7 +94,7 @@ def test_an_environment_with_hidden_state_is_found_out_and_goes_on_with_a_new_ep
     if "toy/Moody-v0" not in gym.registry:
         entry: Any = lambda: Moody(toys.Counter(30, "truncated"))  # noqa: E731
         gym.register("toy/Moody-v0", entry)
-    assert taken_up("toy/Moody-v0", 7) == [0]
+    assert repeated("toy/Moody-v0", 7) == [0]
     tiny: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 100}
     tiny |= {"learning_starts": 20, "eval_freq": 0, "run_dir": str(tmp_path / "run")}
     SAC("MlpPolicy", "toy/Moody-v0", **tiny).learn(45, progress_bar=False)
@@ -112,9 +110,8 @@ def test_a_vector_environment_of_the_users_own_goes_on_at_a_boundary() -> None:
     first = collector(SyncVectorEnv([lambda: gym.make("Pendulum-v1")] * 2))
     wander(first, 20, np.random.default_rng(1))
     second = collector(SyncVectorEnv([lambda: gym.make("Pendulum-v1")] * 2))
-    for own, journal in zip(second.journal, first.journal, strict=True):
-        own.put(journal.actions.copy(), journal.lengths)
-    assert list(second.take_up(first.obs)) == [0, 1]
+    second.restore(first.state(), 20)
+    assert list(second.repeat_episodes()) == [0, 1]
     assert [journal.count for journal in second.journal] == [0, 0]
     assert second.episode.tolist() == [1, 1]
 

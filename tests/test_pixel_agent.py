@@ -139,7 +139,7 @@ def test_one_picture_a_step_is_learned_from() -> None:
     model = RAD("CnnPolicy", "toy/Dot-last-v0", augmentation="translate", translate_size=24, **TINY)
     model.learn(26, progress_bar=False)
     assert model.trainer is not None
-    assert int(model.trainer.ensemble.step) == 6
+    assert int(model.ensemble.step) == 6
     assert isinstance(model.trainer.replay, UniformReplay)  # there is no stack whose frames could be kept once
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sunrise import SAC, Rainbow, SunriseError
-from sunrise.record import RunFolder
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
+from sunrise.run_folder import RunFolder
 from tests import tiny
 
 TINY: dict[str, Any] = {
@@ -53,7 +53,7 @@ def test_a_pole_is_learned_from_with_prioritised_windows(pole: Rainbow, tmp_path
     assert pole.uncertainty(np.zeros(4, np.float32), np.asarray(1)) > 0
     pole.save(tmp_path / "pole")
     back = Rainbow.load(tmp_path / "pole", env="CartPole-v1")
-    assert tiny.same_bits(back.ensemble, pole.trainer.ensemble)
+    assert tiny.same_bits(back.ensemble, pole.ensemble)
     assert back.evaluate(2).returns == pole.evaluate(2).returns
 
 
@@ -65,7 +65,7 @@ def test_a_loaded_agent_goes_on_learning_when_there_is_something_to_learn_from(p
     again.learn(20, reset_num_timesteps=False, progress_bar=False)
     assert again.num_timesteps == 70
     assert again.trainer is not None
-    assert steps + 10 < int(again.trainer.ensemble.step) < steps + 20  # the first windows of three steps come late
+    assert steps + 10 < int(again.ensemble.step) < steps + 20  # the first windows of three steps come late
 
 
 def test_what_is_chosen_of_a_finite_set_is_logged_as_actions(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_evaluation_action_has_the_highest_mean_value_without_noise(pole: Ra
     for action in range(2):
         one = pole.parts.make_learner(pole.numbers.learner)
         values = [
-            np.asarray(one.judge(_member(pole._members(), i), jnp.asarray(obs), jnp.full(16, action), None))[0]
+            np.asarray(one.judge(_member(pole.ensemble.members, i), jnp.asarray(obs), jnp.full(16, action), None))[0]
             for i in range(2)
         ]
         votes.append(np.mean(values, axis=0))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from sunrise import SAC, Rainbow, SunriseError, record
+from sunrise import SAC, Rainbow, SunriseError, machine
 from sunrise.agents import Agent
 from sunrise.cli import main
 from sunrise.collect import Collector
-from sunrise.train import Trainer
+from sunrise.loop import Trainer
 from tests import runs, tiny, toys
 from tests.image_task import Lights
 
@@ -77,7 +77,7 @@ def stop_at(timesteps: int) -> Callable[[dict[str, Any], Any], None]:
 
     def callback(now: dict[str, Any], _: Any) -> None:
         if now["self"].num_timesteps >= timesteps:
-            now["self"].life.settle()
+            now["self"].session.settle()
             raise KeyError("the power went")
 
     return callback
@@ -101,7 +101,7 @@ def test_a_run_stopped_at_any_step_and_resumed_is_the_run_never_stopped(
 def test_a_dead_weight_is_said_once_and_not_again_after_a_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("sunrise.train.FLAT_UPDATES", 60)
+    monkeypatch.setattr("sunrise.run.meter.FLAT_UPDATES", 60)
     kind = "uniform replay that wraps"
     make(kind, tmp_path / "alive", weight_temperature=1.0).learn(180, progress_bar=False, log_interval=None)
     assert not [r for r in caplog.records if "is dead" in r.getMessage()]
@@ -199,9 +199,9 @@ def test_other_versions_and_machines_are_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make("uniform replay that wraps", tmp_path).learn(50, progress_bar=False)
-    now = record.versions(), record.machine()
-    monkeypatch.setattr("sunrise.agents.life.versions", lambda: {**now[0], "jax": "99.1"})
-    monkeypatch.setattr("sunrise.agents.life.machine", lambda *_: {**now[1], "cores": 64, "system": "another"})
+    now = machine.versions(), machine.machine()
+    monkeypatch.setattr("sunrise.store.session.versions", lambda: {**now[0], "jax": "99.1"})
+    monkeypatch.setattr("sunrise.store.session.machine", lambda *_: {**now[1], "cores": 64, "system": "another"})
     with caplog.at_level(logging.WARNING, "sunrise"):
         SAC.resume(tmp_path)
     assert f"began with jax {now[0]['jax']} and goes on with 99.1" in caplog.text
@@ -255,10 +255,10 @@ def test_an_interrupt_in_the_middle_of_a_step_leaves_the_last_checkpoint_the_new
     model = make(kind, tmp_path / "torn")
     step = Collector.step
 
-    def torn(self: Collector, action: np.ndarray, kept: np.ndarray, timesteps: int) -> Any:
+    def torn(self: Collector, action: np.ndarray, stored: np.ndarray, timesteps: int) -> Any:
         if timesteps == 55:
             raise KeyboardInterrupt
-        return step(self, action, kept, timesteps)
+        return step(self, action, stored, timesteps)
 
     monkeypatch.setattr(Collector, "step", torn)
     with pytest.raises(KeyboardInterrupt):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sunrise import memory
 from sunrise.errors import SunriseError
+from sunrise.replay.rings import Rows
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
@@ -163,11 +164,10 @@ def test_what_is_sampled_is_fresh(prioritised: bool) -> None:
 @pytest.mark.parametrize("prioritised", [False, True])
 def test_a_buffer_loaded_from_its_arrays_goes_on_the_same(prioritised: bool) -> None:
     replay, other = filled(prioritised, seed=1), filled(prioritised, seed=2)
-    saved = {name: array.copy() for name, array in arrays_of(replay).items()}
-    for name, array in arrays_of(other).items():
-        array[...] = saved[name]
-    other.restored()
-    other.rng.bit_generator.state = replay.rng.bit_generator.state
+    rings = replay.rings()
+    rows = {f"{n}/{key}": array for n, ring in rings.items() for key, array in ring.since(ring.oldest).items()}
+    spans = {name: (ring.oldest, ring.written) for name, ring in rings.items()}
+    other.restore(replay.state(), [Rows("all", spans, rows)])
     for seed in (3, 4):
         samples = [each.sample(40, 7) for each in (replay, other)]
         jax.tree.map(np.testing.assert_array_equal, *samples)

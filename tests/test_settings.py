@@ -73,6 +73,12 @@ def test_help_lists_every_parameter_with_its_type_its_default_and_its_meaning(na
         assert f"    {argument}: " in text
 
 
+def test_the_classes_say_what_the_list_of_algorithms_says() -> None:
+    assert {name: (cls.__doc__ or "").partition("\n")[0] for name, cls in AGENTS.items()} == {
+        name: algorithm.text for name, algorithm in ALGORITHMS.items()
+    }
+
+
 def test_the_keywords_as_types_are_those_of_the_settings() -> None:
     """`make keywords` writes them."""
     stub = Path(inspect.getfile(AGENTS["sac"])).with_suffix(".pyi")

@@ -129,7 +129,7 @@ def loop_share(env_id: str, members: int, steps: int = 300) -> tuple[float, floa
         inside += time.perf_counter() - start
         return result
 
-    model.sunrise = model.sunrise._replace(update=_with_cache_size(timed, plain))
+    model.live.functions = model.sunrise._replace(update=_with_cache_size(timed, plain))
     clock: list[tuple[float, float]] = []
     model.learn(
         300 + 50 + steps,

@@ -152,7 +152,7 @@ class Checkpoints:
                 self.replay.remove(name)
 
     def write(self, snapshot: Snapshot) -> None:
-        """Write a checkpoint; then remove what no kept one needs."""
+        """Write a checkpoint; then remove what none of those that stay needs."""
         part = self.folder.sub(f".{self.name(snapshot.timesteps)}.part")
         try:
             segments = [

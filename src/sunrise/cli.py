@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from sunrise.errors import SunriseError, near
-from sunrise.signals import end_once, heeded_signals
+from sunrise.signals import answered_signals, end_once
 
 COMMANDS = {
     "train": "Train an algorithm: `sunrise train sac --env-id Hopper-v5`.",
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Without `arguments` the process is the command's own, and so is what signals do to it.
     """
     if arguments is None:
-        for number in heeded_signals():
+        for number in answered_signals():
             signal.signal(number, end_once)
     arguments = plain_numbers(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["--version"]:

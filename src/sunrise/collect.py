@@ -17,10 +17,11 @@ from sunrise.envs.answers import Failure, not_finite, outside
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.envs.vector import FAILED, UNSAID, AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.journal import Journal, go_again, mask
+from sunrise.journal import Journal, mask, not_arrived, repeat
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
 from sunrise.restarts import Restarts
+from sunrise.run.state import CollectorState
 from sunrise.types import Batch, Collected, Episode, Observation
 
 log = logging.getLogger("sunrise")
@@ -79,8 +80,8 @@ class Collector:
             self._go_on(mask([], self.count), failed, None) if failed else self._checked(raw, "the first observation")
         )
 
-    def step(self, action: np.ndarray, kept_action: np.ndarray, timesteps: int) -> Collected:
-        """Act in every environment; `kept_action` is what the transition remembers."""
+    def step(self, action: np.ndarray, stored_action: np.ndarray, timesteps: int) -> Collected:
+        """Act in every environment; `stored_action` is what the transition remembers."""
         self.timesteps = timesteps
         raw, reward, terminated, truncated, info = self._step(action)
         failed: dict[int, Failure] = info.get(FAILED, {})
@@ -95,13 +96,14 @@ class Collector:
             self._say_once("says None for whether its episode is over, which counts as no", info[UNSAID][0])
         done = terminated | truncated
         self.total += np.where(stepped, reward, 0)
-        last_obs = self._last_observation(next_obs, done, info)
+        begun = self.mode == AutoresetMode.SAME_STEP and done.any()  # the next episodes, already
+        last_obs = last_observations(next_obs, done, info) if begun else next_obs
         ends = done if self.truncation == "terminal" else terminated
         discount = np.where(ends, 0, self.gamma).astype(np.float32)
         if self.reward_noise:
             # r' = r + z, z ~ N(0, σ²): what is learned from is noisy, what is reported is not.
             reward = reward + self.noise_rng.normal(0, self.reward_noise, self.count).astype(np.float32)
-        batch = Batch(self.obs, kept_action, reward, discount, last_obs)
+        batch = Batch(self.obs, stored_action, reward, discount, last_obs)
         if not stepped.all():
             batch = jax.tree.map(lambda x: x[stepped], batch)
         plays_on = np.asarray(info.get("plays_on", np.zeros(self.count)), bool)
@@ -169,7 +171,7 @@ class Collector:
             error.add_note(failure.trace)
             if failure.is_bad_value:
                 raise error
-            self.endure(error, "Its episode is dropped")
+            self.count_failure(error, "Its episode is dropped")
             self.resetting[e] = False
             try:
                 if self.ours is not None:
@@ -178,7 +180,7 @@ class Collector:
             except Exception as again:
                 failure = Failure.of(again)
 
-    def endure(self, error: EnvironmentFailedError, what_now: str) -> None:
+    def count_failure(self, error: EnvironmentFailedError, what_now: str) -> None:
         """Count a failure and say what is done about it; raise it if there were too many."""
         if self.stopping.wait(A_MOMENT):
             raise KeyboardInterrupt
@@ -186,28 +188,51 @@ class Collector:
             raise error
         log.warning("%s %s (%s).", error, what_now, self.restarts)
 
-    def take_up(self, wanted: Observation) -> dict[int, str]:
-        """Go through the journals again; the environments that did not arrive at `wanted` begin a new episode instead.
+    def state(self) -> CollectorState:
+        return CollectorState(
+            episode=self.episode,
+            acting=self.acting,
+            total=self.total,
+            length=self.length,
+            resetting=self.resetting,
+            obs=self.obs,
+            journal=[journal.state() for journal in self.journal],
+            restarts=self.restarts.state(),
+            rng=self.rng.bit_generator.state,
+            noise_rng=self.noise_rng.bit_generator.state,
+        )
+
+    def restore(self, state: CollectorState, timesteps: int) -> None:
+        """Know again where the environments were; they are there after `repeat_episodes`."""
+        self.timesteps = timesteps
+        self.episode, self.acting = state.episode.copy(), state.acting.copy()
+        self.total, self.length, self.resetting = state.total.copy(), state.length.copy(), state.resetting.copy()
+        self.obs = jax.tree.map(np.copy, state.obs)
+        for journal, own in zip(self.journal, state.journal, strict=True):
+            journal.restore(own)
+        self.restarts.restore(state.restarts)
+        self.rng.bit_generator.state, self.noise_rng.bit_generator.state = state.rng, state.noise_rng
+
+    def repeat_episodes(self) -> dict[int, str]:
+        """Send every environment through its journal again, to `obs`; where one does not arrive, a new episode begins.
 
         Returns those, and why. An environment with state that neither its seed nor its actions decide is found out.
         """
-        strayed = dict.fromkeys(range(self.count), "it is of a vector environment that we did not make")
+        elsewhere = dict.fromkeys(range(self.count), "it is of a vector environment that we did not make")
         if self.ours is not None:
+            wanted = self.obs
             seeds = [
                 [self._seed(e, int(self.episode[e]) - back) for back in reversed(range(len(journal.starts)))]
                 for e, journal in enumerate(self.journal)
             ]
-            raw, failed = go_again(self.ours, self.journal, seeds)
+            raw, failed = repeat(self.ours, self.journal, seeds)
             self.obs = jax.tree.map(np.copy, as_stored(raw))
-            same = jax.tree.map(lambda a, b: (a == b).reshape(self.count, -1).all(1), self.obs, wanted)
-            arrived = np.logical_and.reduce(jax.tree.leaves(same))
-            strayed = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
-            strayed |= {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
-            for e in strayed:
+            elsewhere = not_arrived(self.obs, wanted, failed)
+            for e in elsewhere:
                 with contextlib.suppress(Exception):  # then the reset fails too, and counts
                     self.ours.revive(e)
-        self.obs = self._go_on(mask(strayed, self.count), {}, self.obs)
-        return strayed
+        self.obs = self._go_on(mask(elsewhere, self.count), {}, self.obs)
+        return elsewhere
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -231,18 +256,8 @@ class Collector:
     def _seed(self, env: int, episode: int) -> int:
         return episode_seed(self.seed, "episodes", env, episode)
 
-    def _last_observation(self, next_obs: Observation, done: np.ndarray, info: dict[str, Any]) -> Observation:
-        """The true last observation of an episode, also where the environment has already begun the next."""
-        if self.mode != AutoresetMode.SAME_STEP or not done.any():
-            return next_obs
-        last = jax.tree.map(np.copy, next_obs)
-        for e in np.flatnonzero(done):
-            final = as_stored(info["final_obs"][e])
-            jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
-        return last
-
     def _checked(self, raw: Observation, name: str) -> Observation:
-        """A copy in the precision that is kept: an environment may write to its own array again."""
+        """A copy in the precision that is stored: an environment may write to its own array again."""
         obs = jax.tree.map(np.copy, as_stored(raw))
         self._finite(obs, name)
         if OUTSIDE not in self.said:
@@ -262,3 +277,12 @@ class Collector:
             e = int(bad[0])
             whose = f"It came from {self._name(e)}, {self._place(e)}."
             raise NonFiniteError(name, self.timesteps, f"{whose} Look at what it computes.")
+
+
+def last_observations(next_obs: Observation, done: Bool[np.ndarray, "E"], info: Mapping[str, Any]) -> Observation:
+    """The true last observation of each episode that is over, where environments have already begun the next."""
+    last = jax.tree.map(np.copy, next_obs)
+    for e in np.flatnonzero(done):
+        final = as_stored(info["final_obs"][e])
+        jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
+    return last

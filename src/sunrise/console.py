@@ -1,17 +1,11 @@
-"""What a person sees while a run goes on: a live line on a terminal, a line an event elsewhere. All on stderr."""
+"""What a person sees on the screen: all on stderr, in the same words everywhere."""
 
 import contextlib
 import sys
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-if TYPE_CHECKING:
-    from sunrise.evaluate import Evaluation
-    from sunrise.train import Trainer
 
 
 class Screen:
@@ -74,68 +68,6 @@ def as_table(row: Mapping[str, Any]) -> str:
     return "\n".join([*lines, rule])
 
 
-class ProgressLine:
-    """Timesteps, timesteps a second, time left, the last return and the last evaluation."""
-
-    def __init__(self, total: int, enabled: bool) -> None:
-        self.enabled, self.total = enabled, total
-        self.live = enabled and console.is_terminal
-        self.began, self.first = time.perf_counter(), 0
-        self.shown = -1.0
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("timesteps{task.fields[simulated]}  {task.fields[speed]:.0f}/s"),
-            TimeRemainingColumn(),
-            TextColumn("return {task.fields[last]}  eval {task.fields[evaluation]}"),
-            console=console,
-            disable=not self.live,
-        )
-        fields: dict[str, Any] = {"speed": 0.0, "simulated": "", "last": "-", "evaluation": "-"}
-        self.task = self.progress.add_task("training", total=total, **fields)
-
-    def __enter__(self) -> "ProgressLine":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def step(self, trainer: "Trainer") -> None:
-        """Show where the run is, a few times a second."""
-        now = time.perf_counter()
-        if not self.live or (now - self.shown < 0.2 and trainer.timesteps < self.total):
-            return
-        self.shown = now
-        if not self.first:
-            self.began, self.first = now, trainer.timesteps
-        self.progress.update(
-            self.task,
-            completed=trainer.timesteps,
-            simulated=simulated(trainer.timesteps, trainer.env_steps),
-            speed=(trainer.timesteps - self.first) / max(now - self.began, 1e-9),
-            last=_number(trainer.last_return),
-            evaluation=_number(trainer.last_evaluation and trainer.last_evaluation.mean),
-        )
-
-    def metrics(self, row: dict[str, Any]) -> None:
-        """Without a terminal: a line for each row of metrics."""
-        if self.enabled and not self.live:
-            left = (self.total - row["timesteps"]) / max(row["time/steps_per_s"], 1e-9)
-            done = counted(row["timesteps"], row["env_steps"])
-            say(
-                f"{done} of {self.total:,}  {row['time/steps_per_s']:.0f} timesteps/s  {left / 60:.1f} min left  "
-                f"return {_number(row.get('rollout/return_mean'))}"
-            )
-
-    def evaluation(self, timesteps: int, env_steps: int, result: "Evaluation") -> None:
-        if self.enabled and not self.live:
-            say(
-                f"{counted(timesteps, env_steps)}  evaluation: mean return {_number(result.mean)} "
-                f"± {_number(result.std)} over {len(result.returns)} episodes"
-            )
-
-
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A number as it is shown, or a dash where there is none."""
     return "-" if value is None else f"{value:.1f}"

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 
@@ -25,7 +26,14 @@ class NonFiniteError(SunriseError):
         """Everything that is not finite, where an update found it."""
         self.sample: Any = None
         """The minibatch of that update."""
+        self.saved_in: Path | None = None
+        """Where both are on disk."""
         super().__init__(f"{name} is not finite (NaN or infinite) at timestep {timesteps:,}.{hint and ' ' + hint}")
+
+    def say_where_the_state_is(self) -> None:
+        """Add to the message where the agents are as they were before."""
+        where = "still in the model." if self.saved_in is None else f"saved in {self.saved_in}; see `sunrise inspect`."
+        self.args = (f"{self} The state before it is {where}",)
 
 
 class EnvironmentFailedError(SunriseError):

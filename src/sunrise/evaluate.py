@@ -10,18 +10,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import jax
 import numpy as np
 
 from sunrise.config.groups import RunSettings
-from sunrise.envs.make import AnyEnv
+from sunrise.envs.make import AnyEnv, to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError, SunriseError
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
-from sunrise.types import Observation, State
+from sunrise.types import Observation
 
 Policy = Callable[[Observation], np.ndarray]
-"""obs[E] -> the environment's action[E], without noise."""
+"""obs[E] -> action[E], without noise."""
 
 
 SIDE_BY_SIDE = 10
@@ -126,28 +127,27 @@ class Evaluator:
     def __init__(
         self,
         make: Callable[[], AnyEnv],
-        policy: Callable[[State, Observation], np.ndarray],
-        stray: Callable[[np.random.Generator, int], np.ndarray],
+        exploit: Policy,
+        space: gym.Space[Any],
         run: RunSettings,
         epsilon: float,
     ) -> None:
-        self.make, self.policy, self.stray, self.run, self.epsilon = make, policy, stray, run, epsilon
+        """`exploit` gives the ensemble's action in its own scale, which `space` turns into the environment's."""
+        self.make, self.exploit, self.space, self.run, self.epsilon = make, exploit, space, run, epsilon
         self.envs: list[AnyEnv] = []
         self.since: float | None = None
         """When the environments were last asked for something that has not come back yet, by `time.monotonic`."""
 
-    def __call__(
-        self, members: State, episodes: int | None = None, seed: int | None = None, number: int = 0
-    ) -> Evaluation:
+    def __call__(self, episodes: int | None = None, seed: int | None = None, number: int = 0) -> Evaluation:
         """The returns of `episodes`, or by the protocol of the run, whose evaluations are told apart by `number`."""
         seed = self.run.seed if seed is None else seed
         rng = generator(seed, "evaluation")
 
         def policy(obs: Observation) -> np.ndarray:
             self.since = None
-            action = np.array(self.policy(members, obs))
-            astray = rng.random(len(action)) < self.epsilon
-            action[astray] = self.stray(rng, int(astray.sum()))
+            action = np.array(to_env(self.exploit(obs), self.space))
+            random = rng.random(len(action)) < self.epsilon
+            action[random] = to_env(uniform_actions(rng, self.space, int(random.sum())), self.space)
             self.since = time.monotonic()
             return action
 

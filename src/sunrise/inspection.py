@@ -13,7 +13,7 @@ from sunrise.errors import DamagedError, SunriseError
 from sunrise.facts import of_kind, readable
 from sunrise.folder import Folder
 from sunrise.manifest import MANIFEST
-from sunrise.record import RunFolder
+from sunrise.run_folder import RunFolder
 from sunrise.saved import Checkpoint
 from sunrise.tensors import open_model
 

@@ -1,7 +1,9 @@
 """The way an environment came to where it is: its actions since its episode, or its game, began."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Bool
 
@@ -9,6 +11,13 @@ from sunrise.envs.answers import Failure
 from sunrise.envs.vector import FAILED, OurEnvs
 from sunrise.errors import DamagedError
 from sunrise.types import Observation
+
+
+class JournalState(NamedTuple):
+    """The actions of one environment, and how many of them each leg has."""
+
+    actions: np.ndarray
+    lengths: np.ndarray
 
 
 class Journal:
@@ -55,15 +64,18 @@ class Journal:
         """The actions of each leg, as views."""
         return np.split(self.actions, self.starts[1:])
 
-    def put(self, actions: np.ndarray, lengths: np.ndarray) -> None:
-        """Make it what it was when `actions` and `lengths` were taken from it."""
+    def state(self) -> JournalState:
+        return JournalState(self.actions, self.lengths)
+
+    def restore(self, state: JournalState) -> None:
+        actions, lengths = state
         if lengths.ndim != 1 or not lengths.size or (lengths < 0).any() or lengths.sum() != len(actions):
             raise DamagedError("the journal of an environment does not fit its legs")
         self.room, self.count = np.array(actions), len(actions)
         self.starts = [0, *(int(n) for n in np.cumsum(lengths)[:-1])]
 
 
-def go_again(
+def repeat(
     envs: OurEnvs, journals: Sequence[Journal], seeds: Sequence[Sequence[int]]
 ) -> tuple[Observation, dict[int, Failure]]:
     """Send every environment its way again, side by side: a reset with the seed of each leg, and the leg's actions.
@@ -89,6 +101,14 @@ def go_again(
             failed |= info.get(FAILED, {})
         ways = {e: way for e, way in ways.items() if now[e] is not None and e not in failed}
     return obs, failed
+
+
+def not_arrived(obs: Observation, wanted: Observation, failed: Mapping[int, Failure]) -> dict[int, str]:
+    """The environments that do not show what they should, and why."""
+    same = jax.tree.map(lambda a, b: (a == b).reshape(len(a), -1).all(1), obs, wanted)
+    arrived = np.logical_and.reduce(jax.tree.leaves(same))
+    elsewhere = {int(e): "it has state beyond its seed and its actions" for e in np.flatnonzero(~arrived)}
+    return elsewhere | {e: f"it {failure.what}: {failure.why}" for e, failure in failed.items()}
 
 
 def moves(journal: Journal, seeds: Sequence[int]) -> Iterator[int | np.ndarray]:

@@ -57,7 +57,7 @@ class Logs:
         writer.writerow(row)
         self.append(EVALUATIONS, text.getvalue())
 
-    def vouch(self) -> dict[str, Vouched]:
+    def state(self) -> dict[str, Vouched]:
         """How the logs are now."""
         for name in NAMES:
             self._know(name)
@@ -69,7 +69,7 @@ class Logs:
             with suppress(FileNotFoundError), self.folder.open(name, LARGEST) as file:
                 os.fsync(file.fileno())
 
-    def cut(self, vouched: Mapping[str, Any]) -> None:
+    def restore(self, vouched: Mapping[str, Any]) -> None:
         """Forget what was logged after a checkpoint: it will be logged again."""
         entries = read_vouched(vouched)
         for name in NAMES:

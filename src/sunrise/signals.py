@@ -1,4 +1,4 @@
-"""Ctrl-C and a polite kill, heeded between two steps instead of in the middle of one, unless a step does not end."""
+"""Ctrl-C and a request to end, answered between two steps instead of in the middle of one, unless a step hangs."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GRACE = 10.0
 """Seconds that an environment has to come back after the first signal."""
 PATIENCE = 5.0
-"""Seconds from the second signal to the end of the process, where Python does not get to heed it."""
+"""Seconds from the second signal to the end of the process, where Python does not get to answer it."""
 
 
 def end_once(number: int, frame: Any) -> None:
@@ -27,7 +27,7 @@ def end_once(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
-def heeded_signals() -> list[signal.Signals]:
+def answered_signals() -> list[signal.Signals]:
     """Those that the process does not ignore: a run under nohup outlives its terminal."""
     return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
@@ -60,12 +60,12 @@ def interruptible(waiting: Sequence[Waiting] = (), timeout: float = 0.0) -> Iter
             raise KeyboardInterrupt
         asked.set()
 
-    heeded = heeded_signals() if main else []
+    answered = answered_signals() if main else []
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    arguments = (reader, waiting, timeout, heeded, raised)
+    arguments = (reader, waiting, timeout, answered, raised)
     watch = threading.Thread(target=watch_over, args=arguments, daemon=True, name="watch")
-    before = {number: signal.signal(number, note) for number in heeded}
+    before = {number: signal.signal(number, note) for number in answered}
     descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False) if main else -1
     watch.start()
     try:
@@ -83,7 +83,7 @@ def interruptible(waiting: Sequence[Waiting] = (), timeout: float = 0.0) -> Iter
 
 
 def watch_over(
-    reader: socket.socket, waiting: Sequence[Waiting], timeout: float, heeded: Sequence[int], raised: threading.Event
+    reader: socket.socket, waiting: Sequence[Waiting], timeout: float, answered: Sequence[int], raised: threading.Event
 ) -> None:
     """In a thread of its own, which hears of a signal also when the main thread is deep in somebody's C."""
     heard: list[float] = []
@@ -95,7 +95,7 @@ def watch_over(
         if ready and not numbers:
             return
         now = time.monotonic()
-        heard += [now for number in numbers if number in heeded]
+        heard += [now for number in numbers if number in answered]
         for one, since in [(one, one.since) for one in waiting]:
             if since is None:
                 continue
@@ -105,7 +105,7 @@ def watch_over(
                 log.warning("Waiting for %s for more than %g s. Ctrl-C stops the run.", one.whom(), timeout)
             if len(heard) == 1 and now - max(heard[0], since) > GRACE:
                 log.warning("Stopping without %s, which does not come back.", one.whom())
-                signal.pthread_kill(threading.main_thread().ident or 0, heeded[0])
+                signal.pthread_kill(threading.main_thread().ident or 0, answered[0])
         ignored = not raised.is_set() or len(heard) > 2
         if len(heard) > 1 and ignored and now - heard[-1] > PATIENCE:
             log.warning("Left at once. The last checkpoint is whole: `sunrise resume` goes on from it.")

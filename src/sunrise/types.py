@@ -4,14 +4,14 @@ Axes have letters: N members, K critics of one agent, V = N·K voters, B rows of
 C candidate actions, A action dimensions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from sunrise.replay.rings import Ring
+from sunrise.replay.rings import ReplayState, Ring, Rows
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
@@ -98,8 +98,11 @@ class Replay(Protocol):
     def counters(self) -> dict[str, np.ndarray]:
         """What else changes, the generator apart, to be read and written in place."""
 
-    def restored(self) -> None:
-        """Everything above has been written back: make good what depends on it."""
+    def state(self) -> ReplayState:
+        """All that changes, as views."""
+
+    def restore(self, state: ReplayState, segments: Iterable[Rows]) -> None:
+        """Become what it was when `state` was taken, with the rows of the segments."""
 
 
 class Backup(NamedTuple):

@@ -12,14 +12,18 @@ import numpy as np
 
 from sunrise import SAC
 from sunrise.agents.files import read_model, read_run
-from sunrise.agents.life import Life
+from sunrise.agents.loading import load
 from sunrise.checkpoint import Checkpoints, Snapshot
+from sunrise.config.algorithms import algorithm
 from sunrise.documents import sealed
 from sunrise.inspection import inspect_path
-from sunrise.record import RunFolder
+from sunrise.run.events import Ended, Evaluated, MetricsRow, Started
+from sunrise.run_folder import RunFolder
 from sunrise.saved import Checkpoint
+from sunrise.sinks.folder import FolderSink
 from sunrise.snapshot import take
 from sunrise.spaces import restore
+from sunrise.store.session import Session
 from sunrise.tensors import load_tree, named_leaves, open_model
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (4, 4), "batch_size": 4, "buffer_size": 60, "seed": 3}
@@ -48,9 +52,10 @@ class Arena:
         self.early = self.copy(folder / "early")
         shutil.rmtree(self.early / "checkpoints")
         self.model = SAC.resume(self.copy(folder / "loaded"))
-        self.model.life.close()
+        assert self.model.session is not None
+        self.model.session.close()
         self.like = self.model.ensemble
-        self.device = self.model.life.folder.device
+        self.device = self.model.session.folder.device
         self.at = {LENGTH: self.read(self.copy(folder / "loaded"), "resume")}
         shutil.rmtree(self.copy(folder / "loaded") / "checkpoints" / f"step-{LENGTH:09d}")
         self.at[BEFORE] = self.read(folder / "loaded", "resume")
@@ -67,50 +72,52 @@ class Arena:
         shutil.rmtree(to, ignore_errors=True)
         return Path(shutil.copytree(what or self.run, to, symlinks=True))
 
-    def life(self, folder: Path) -> Life:
+    def session(self, folder: Path) -> Session:
         """A run resumed in the trainer there is."""
-        life = Life(RunFolder(folder, self.device), 2, self.model._about)
+        session = Session(RunFolder(folder, self.device), 2, self.model._about)
         assert self.model.trainer is not None
         try:
-            life.resume(self.model.trainer, read_run(folder))
+            session.resume(self.model.trainer, read_run(folder), 1)
         except BaseException:
-            life.close()
+            session.close()
             raise
-        return life
+        return session
 
     def go_on(self, folder: Path) -> None:
         """Resume, log and save, as the next steps of a training would."""
-        life, trainer = self.life(folder), self.model.trainer
+        sink, trainer = FolderSink(self.session(folder)), self.model.trainer
         assert trainer is not None
+        assert trainer.last_evaluation is not None
+        at = trainer.timesteps
         try:
-            life.begin(trainer)
-            life.folder.metrics({"timesteps": trainer.timesteps})
-            life.folder.evaluation(trainer.timesteps, trainer.timesteps, trainer.last_evaluation)  # type: ignore[arg-type]
+            sink(Started(trainer.config, at, at + 30, 1))
+            sink(MetricsRow({"timesteps": at}))
+            sink(Evaluated(at, at, trainer.last_evaluation))
             for _ in range(3):
                 trainer.timesteps += 10
-                life.save(trainer)
-            life.end(trainer, "finished")
+                sink(trainer.checkpoint())
+            sink(Ended(trainer.timesteps, "finished", trainer.state))
         finally:
-            life.close()
+            sink.close()
 
     def read(self, folder: Path, command: str) -> Any:
         """What a command reads of a folder, in a form that can be compared."""
         return getattr(self, f"_{command}")(folder)
 
     def _resume(self, folder: Path) -> Any:
-        life = self.life(folder)
-        life.close()
+        session = self.session(folder)
+        session.close()
         assert self.model.trainer is not None
-        if not life.has_checkpoints:  # it begins again, and all that it has read are its settings
+        if not session.has_checkpoints:  # it begins again, and all that it has read are its settings
             return read_run(folder)["settings"]
-        return in_bytes(take(self.model.trainer, {}, {}))
+        return in_bytes(take(self.model.trainer.state(), {}, {}))
 
     def _evaluate(self, folder: Path) -> Any:
         config = read_run(folder)
 
         def load(found: Checkpoint) -> Any:
             with found.open_agents() as file:
-                about = read_model(file, found.path, config["algo"])
+                about = read_model(file, found.path, algorithm(config["algo"]))
                 spaces = [str(restore(about[name])) for name in ("observation_space", "action_space")]
                 return spaces, about["timesteps"], bytes_of(named_leaves(load_tree(file, found.path, self.like)))
 
@@ -126,7 +133,7 @@ class Arena:
 
     def _load(self, file: Path) -> Any:
         with open_model(file) as opened:
-            model = SAC.load_open(opened, file)
+            model = load(SAC, opened, file, None, {})
         agents = bytes_of(named_leaves(model.ensemble))
         return str(model.config), agents, str(model.observation_space), str(model.action_space), model.num_timesteps
 

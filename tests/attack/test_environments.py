@@ -37,13 +37,11 @@ def step(subject: Collector, steps: int, first: int = 0) -> None:
         subject.step(action, action, t)
 
 
-def taken_up(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
+def repeated(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
     """A new collector in place of one, and what became of its environments."""
     new = collector(env, max_restarts=10)
-    new.episode[:], new.length[:] = after.episode, after.length
-    for own, journal in zip(new.journal, after.journal, strict=True):
-        own.put(journal.actions.copy(), journal.lengths)
-    return new, new.take_up(after.obs)
+    new.restore(after.state(), 50)
+    return new, new.repeat_episodes()
 
 
 @pytest.mark.parametrize(
@@ -57,9 +55,9 @@ def taken_up(env: Any, after: Collector) -> tuple[Collector, dict[int, str]]:
 def test_an_environment_that_fails_while_its_journal_is_replayed_begins_a_new_episode(second: Any, why: str) -> None:
     first = collector(SyncEnvs([partial(Counter, 99)] * 2))
     step(first, 50)
-    new, strayed = taken_up(SyncEnvs([partial(Counter, 99), second]), first)
-    assert list(strayed) == [1]
-    assert strayed[1].startswith(why)
+    new, elsewhere = repeated(SyncEnvs([partial(Counter, 99), second]), first)
+    assert list(elsewhere) == [1]
+    assert elsewhere[1].startswith(why)
     assert new.episode.tolist() == [0, 1]
     assert new.obs[:, 0].tolist() == [50, 0]  # the other one is where it was
     step(new, 20, 50)

@@ -159,9 +159,9 @@ def test_readers_beside_a_run_that_saves_and_prunes_see_it_whole(
     arena: Arena, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = arena.copy(tmp_path / "run")
-    arena.life(run).close()
+    arena.session(run).close()
     assert arena.model.trainer is not None
-    snapshot = take(arena.model.trainer, {**arena.model._about(), "begun": begun(run)}, {})
+    snapshot = take(arena.model.trainer.state(), {**arena.model._about(), "begun": begun(run)}, {})
     snapshot = snapshot._replace(facts={**snapshot.facts, "logs": {}})
     over, wrote = threading.Event(), 0
 

@@ -43,19 +43,20 @@ def load_run(
 
     config = read_run(path)
     require_named(path, config, algorithm)  # before what takes long is imported
+    from sunrise.agents import loading
     from sunrise.agents.environments import trusted
     from sunrise.agents.own import agent
     from sunrise.checkpoint import Checkpoints
     from sunrise.envs.renderers import resolve
     from sunrise.manifest import AGENTS as AGENTS_FILE
-    from sunrise.record import RunFolder
+    from sunrise.run_folder import RunFolder
 
     cls = agent(algorithm or config["algo"])
     settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
 
     def load(found: "Checkpoint") -> "Agent":
         with found.open_agents() as file:
-            return cls.load_open(file, found.path / AGENTS_FILE, **drawn)
+            return loading.load(cls, file, found.path / AGENTS_FILE, None, drawn)
 
     model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
     if model is None:
@@ -83,10 +84,11 @@ def resume_run(
 
     config = read_run(path) if config is None else config
     require_named(path, config, algorithm)
+    from sunrise.agents import loading
     from sunrise.agents.own import agent
 
     others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-    return agent(algorithm or config["algo"]).resume_as(path, config, trust_env=trust_env, others=others)
+    return loading.resume(agent(algorithm or config["algo"]), path, config, trust_env=trust_env, others=others)
 
 
 __all__ = [

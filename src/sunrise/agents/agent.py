@@ -1,56 +1,48 @@
 """An agent as users of Stable-Baselines3 know it: construct, `learn`, `predict`, `save`, `load`."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
-import jax
 import numpy as np
 
-from sunrise.agents import arguments
-from sunrise.agents.environments import Environments, Given, maker, trusted
-from sunrise.agents.files import FORMAT, read_model, read_run, require_settings, settings_to_resume
-from sunrise.agents.life import Life
-from sunrise.agents.reporter import Reporter
-from sunrise.agents.training import make_collector, make_evaluator, train
+from sunrise.agents import arguments, loading
+from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
+from sunrise.agents.files import FORMAT, read_run
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
 from sunrise.config.fields import parameters
-from sunrise.config.groups import NEVER, env_options
+from sunrise.config.groups import NEVER
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
-from sunrise.console import ProgressLine
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, attribute, from_env, to_env
+from sunrise.ensemble import Ensemble, Sunrise
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
 from sunrise.folder import Folder
+from sunrise.loop import Trainer
 from sunrise.randomness import generator, root_key
-from sunrise.record import RunFolder
-from sunrise.spaces import LARGEST, batched, check_same, describe, restore
-from sunrise.tensors import load_tree, open_model, save_tree, with_suffix
-from sunrise.train import Trainer
-from sunrise.types import Episode, Observation, State, rows
+from sunrise.run.events import EventStream, Sink
+from sunrise.run.live import LiveEnsemble
+from sunrise.run.supervise import supervise, why_nothing_was_learned
+from sunrise.run_folder import RunFolder
+from sunrise.sinks.callback import Callback, CallbackSink
+from sunrise.sinks.console import ConsoleSink
+from sunrise.sinks.folder import FolderSink
+from sunrise.sinks.tensorboard import TensorBoard
+from sunrise.spaces import batched, check_same, describe
+from sunrise.store.session import Session
+from sunrise.tensors import open_model, save_tree, with_suffix
+from sunrise.types import Observation, rows
 
-OWN_ARGUMENTS = """Arguments:
-    policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
-    env: an id, an environment, a vector environment, or a class or function that makes environments.
-    preset: settings of published code to start from, such as "authors"; keywords change them.
-    policy_kwargs: net_arch, as Stable-Baselines3 writes it.
-    tensorboard_log: a folder for events of trainings without a run_dir.
-    verbose: 1 prints each row of metrics as a table.
-    eval_env: the environment of evaluations, where another cannot be made from `env`.
-    device: "auto", or a platform, or one device of it, such as "gpu:1".
-"""
 NO_SECOND_ENV = (
     "a second environment is needed and cannot be made from this one; give `eval_env`, or an id or a class as `env`."
 )
 log = logging.getLogger("sunrise")
-
-Callback = Callable[[dict[str, Any], dict[str, Any]], bool | None]
 
 
 class Agent:
@@ -64,12 +56,12 @@ class Agent:
         cls.algorithm = known = algorithm(algo) if isinstance(algo, str) else algo
         cls.algo = known.name
         cls.__signature__ = arguments.signature(Agent.__init__, known)  # type: ignore[attr-defined]
-        cls.__doc__ = f"{cls.__doc__ or known.text}\n\n{OWN_ARGUMENTS}\n{parameters(known.defaults)}"
+        cls.__doc__ = f"{cls.__doc__ or known.text}\n\n{arguments.OWN}\n{parameters(known.defaults)}"
 
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -86,7 +78,7 @@ class Agent:
         self.folder = (
             RunFolder(Path(self.config.run.run_dir), self.device.device_kind) if self.config.run.run_dir else None
         )
-        self.life = Life(self.folder, self.config.run.keep, self._about)
+        self.session = Session(self.folder, self.config.run.keep, self._about) if self.folder else None
         self.trainer: Trainer | None = None
         self.fitted = False
         self._timesteps = 0
@@ -105,6 +97,21 @@ class Agent:
         return self.trainer.timesteps if self.trainer else self._timesteps
 
     @property
+    def ensemble(self) -> Ensemble:
+        """The agents and their optimisers as they are now; the next update takes their memory."""
+        return self.live.ensemble
+
+    @property
+    def sunrise(self) -> Sunrise:
+        """The compiled functions of the ensemble."""
+        return self.live.functions
+
+    @property
+    def numbers(self) -> Any:
+        """The numbers that the compiled functions take."""
+        return self.live.numbers
+
+    @property
     def env(self) -> AnyVectorEnv | None:
         """The environments it learns in."""
         return self.environments.vector if self.environments else None
@@ -120,13 +127,12 @@ class Agent:
         """The ensemble's action for one observation or a batch of them; without `deterministic`, an exploring one."""
         obs, single = self._batched(observation)
         if deterministic:
-            action = self._exploit(self._members(), obs)
+            action = self.live.exploit(obs)
         else:
             self._draws += 1
             acting = np.full(rows(obs), self._draws % self.config.ensemble.ensemble_size, np.int32)
             key = root_key(self.config.run.seed, "predict")
-            choice = self.sunrise.explore(self._members(), obs, acting, key, np.int32(self._draws), self.numbers)
-            action = np.asarray(choice.action)
+            action = np.asarray(self.live.explore(obs, acting, key, self._draws).action)
         action = to_env(action, self.action_space)
         return (action[0] if single else action), state
 
@@ -137,7 +143,7 @@ class Agent:
         if actions.shape != (rows(obs), *(self.action_space.shape or ())):
             raise SunriseError(f"an action of shape {self.action_space.shape} is needed for each observation.")
         actions = from_env(actions, self.action_space)
-        std = np.asarray(self.sunrise.uncertainty(self._members(), obs, actions, self.numbers))
+        std = self.live.uncertainty(obs, actions)
         return float(std[0]) if single else std
 
     def evaluate(self, episodes: int | None = None, seed: int | None = None) -> Evaluation:
@@ -148,42 +154,26 @@ class Agent:
         if evaluator is None:
             raise SunriseError(NO_SECOND_ENV)
         try:
-            return evaluator(self._members(), episodes, seed)
+            return evaluator(episodes, seed)
         finally:
             evaluator.close()
 
-    def set_env(self, env: Given) -> None:
+    def set_env(self, env: EnvArgument) -> None:
         """Use another environment with the same spaces; once training has begun, as many of them as before.
 
-        Their experience is kept; the next `learn` begins new episodes.
+        The replay buffer stays; the next `learn` begins new episodes.
         """
         environments = Environments(env, self.config)
         if self.fitted:
             vector = environments.vector
-            if self.trainer is not None:
-                self._check_goes_on(environments)
+            if self.trainer is not None and self.environments is not None:
+                self.environments.require_as_many(environments)
             check_same(self.observation_space, vector.single_observation_space, "observations")
             check_same(self.action_space, vector.single_action_space, "actions")
-            learned = env_options(self.config.env, self.config.run.env_id)
-            for name, own in (("action_repeat", "action_repeat"), ("renderer", "renderer_name")):
-                now = attribute(vector, own)
-                if now is not None and learned.get(name, now) not in (now, "auto"):
-                    log.warning("These agents learned with %s = %s; this environment has %s.", name, learned[name], now)
+            environments.name_differences(self.config)
         self.environments = environments
         if self.trainer is not None:
             self.trainer.collector = make_collector(environments, self.config)
-
-    def _check_goes_on(self, new: Environments) -> None:
-        """Replay is laid out for so many environments, and steps are counted in so many of the simulator."""
-        for what, ours, theirs in (
-            ("environments", self.env.num_envs if self.env else 0, new.vector.num_envs),
-            ("simulator steps in a timestep", self.action_repeat, new.action_repeat),
-        ):
-            if ours != theirs:
-                raise SunriseError(
-                    f"this model is training with {what}: {ours}, and the new environment has {theirs}; "
-                    "save the model, and load it with the new environment."
-                )
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -211,38 +201,25 @@ class Agent:
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
         trainer = self._trainer(reset_num_timesteps)
         trainer.log_episodes = log_interval or 0
-        line, name = ProgressLine(until, progress_bar), tb_log_name or self.algo.upper()
-        reporter = Reporter(line, self.folder, self.tensorboard_log, name, self.verbose)
-
-        def on_step(episodes: list[Episode]) -> bool:
-            return callback is None or callback({"self": self, "episodes": episodes}, {}) is not False
-
+        sinks: list[Sink] = [FolderSink(self.session)] if self.session else []
+        sinks.append(ConsoleSink(until, progress_bar, self.verbose > 0))
+        if self.tensorboard_log is not None:
+            sinks.append(TensorBoard.numbered(Path(self.tensorboard_log), tb_log_name or self.algo.upper()))
+        if callback is not None:
+            sinks.append(CallbackSink(callback, self))
+        trainer.events, trainer.evaluator = EventStream(sinks), evaluator
         before = trainer.updates, trainer.timesteps
-        try:
-            train(trainer, until, evaluator, reporter, self.life, on_step)
-        finally:
-            self.ensemble, self.tally = trainer.ensemble, trainer.tally
-        if trainer.updates == before[0] and trainer.timesteps > before[1]:
-            self._say_why_nothing_was_learned(trainer)
+        supervise(trainer, until)
+        learns = self.config.training.learning_starts < NEVER
+        if learns and trainer.updates == before[0] and trainer.timesteps > before[1]:
+            log.warning("Nothing was learned, not one update was made: %s.", why_nothing_was_learned(trainer))
         return self
-
-    def _say_why_nothing_was_learned(self, trainer: Trainer) -> None:
-        """A training without a single update is not what anybody asked for, unless the agent never learns."""
-        starts = self.config.training.learning_starts
-        if starts >= NEVER:
-            return
-        reason = "the replay buffer never held what an update needs"
-        if trainer.timesteps <= starts:
-            reason = f"learning_starts is {starts:,} and the training ended at timestep {trainer.timesteps:,}"
-        elif trainer.timesteps < self.config.training.train_freq:
-            reason = f"train_freq is {self.config.training.train_freq:,}"
-        log.warning("Nothing was learned, not one update was made: %s.", reason)
 
     @classmethod
     def resume(
         cls,
         run_dir: str | Path,
-        env: Given | None = None,
+        env: EnvArgument | None = None,
         learning_rate: Any = None,
         trust_env: bool = False,
         max_env_restarts: int | None = None,
@@ -255,40 +232,7 @@ class Agent:
         `max_env_restarts` and `env_timeout` may be others than before.
         """
         others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
-        return cls.resume_as(Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
-
-    @classmethod
-    def resume_as(
-        cls,
-        path: Path,
-        config: Mapping[str, Any],
-        env: Given | None = None,
-        learning_rate: Any = None,
-        trust_env: bool = False,
-        others: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """The same of a run whose beginning is known; `others` are settings that may change, where they are given."""
-        if config["algo"] != cls.algo:
-            raise SunriseError(f"{path} is a run of {config['algo']}, not of {cls.algo}.")
-        require_settings(cls.algorithm, config["settings"], path)
-        settings = settings_to_resume(path, config, learning_rate)
-        settings |= {name: value for name, value in (others or {}).items() if value is not None}
-        run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
-        if env is None and not run["env_id"]:
-            raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
-        given = env if env is not None else trusted(run["env_id"], trust_env)
-        arguments.read(cls.algorithm, config["policy"], given, None, None, settings)  # refuses what does not suit it
-        model = cls(config["policy"], None, **settings)
-        model.config = check(with_settings(model.config, run))
-        model.set_env(given)
-        assert model.env is not None
-        # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
-        spaces, saved = (model.env.single_observation_space, model.env.single_action_space), model.life.has_checkpoints
-        model._fit(*spaces, initial=not saved)
-        trainer = model._new_trainer()
-        model.life.resume(trainer, config)
-        model.ensemble = trainer.ensemble
-        return model
+        return loading.resume(cls, Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
         """The trainer of this agent: a new one, or the one there is with its experience."""
@@ -300,13 +244,12 @@ class Agent:
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
                 self.folder.create(self.algo, self.policy, about, self.action_repeat, self.algorithm.imported_from)
-            trainer.updates = int(self.ensemble.step)
+            trainer.updates = self.live.step
             trainer.start_from(0 if reset_num_timesteps else self._timesteps)
         elif reset_num_timesteps:
             self.trainer.start_from(0)
         assert self.trainer is not None
         self.trainer.config = self.config
-        self.life.begin(self.trainer)
         return self.trainer
 
     def _new_trainer(self) -> Trainer:
@@ -315,10 +258,7 @@ class Agent:
         replay = make_replay(self.config, self.observation_space, self.parts, envs.vector.num_envs, rng, envs.stacked)
         self.trainer = Trainer(
             self.config,
-            self.sunrise,
-            self.numbers,
-            self.ensemble,
-            self.tally,
+            self.live,
             make_collector(envs, self.config),
             replay,
             self.learning_rate,
@@ -331,15 +271,15 @@ class Agent:
         make = self.make_eval_env or (self.environments.make if self.environments else None)
         if make is None:
             return None
-        return make_evaluator(make, self._exploit, self.action_space, self.config)
+        epsilon = self.config.run.eval_epsilon if self.config.ensemble.ensemble_size == 1 else 0.0
+        return Evaluator(make, self.live.exploit, self.action_space, self.config.run, epsilon)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the agents to one safetensors file; the suffix is added where it is missing."""
         file = with_suffix(path)
-        ensemble = self.trainer.ensemble if self.trainer else self.ensemble
-        save_tree(Folder(file.parent), file.name, ensemble, self._about())
+        save_tree(Folder(file.parent), file.name, self.ensemble, self._about())
 
     def _about(self) -> dict[str, Any]:
         """What a file of agents says about itself."""
@@ -356,32 +296,11 @@ class Agent:
         }
 
     @classmethod
-    def load(cls, path: str | Path, env: Given | None = None, **settings: Any) -> Self:
+    def load(cls, path: str | Path, env: EnvArgument | None = None, **settings: Any) -> Self:
         """Read agents that `save` wrote. Nothing in the file is executed."""
         name = with_suffix(path)
         with open_model(name) as file:
-            return cls.load_open(file, name, env, **settings)
-
-    @classmethod
-    def load_open(cls, file: BinaryIO, name: Path, env: Given | None = None, **settings: Any) -> Self:
-        """The same of a file that is open; `name` is what to call it."""
-        about = read_model(file, name, cls.algorithm)
-        kept = about["settings"] | {"run_dir": ""} | settings
-        run = {name: kept.pop(name) for name in ("env_id", "total_timesteps") if name in kept}
-        model = cls(about["policy"], None, **kept)
-        model.config = check(with_settings(model.config, run))
-        if about.get("learning_rate_schedule") and "learning_rate" not in settings:
-            log.warning(
-                "%s was trained with a schedule of learning rates, which a file cannot hold: give it again.", name
-            )
-        model._timesteps = int(about["timesteps"])
-        largest = max(LARGEST, file.seek(0, 2))
-        observation_space, action_space = restore(about["observation_space"], largest), restore(about["action_space"])
-        model._fit(observation_space, action_space, initial=False)
-        model.ensemble = jax.device_put(load_tree(file, name, model.ensemble), model.device)
-        if env is not None:
-            model.set_env(env)
-        return model
+            return loading.load(cls, file, name, env, settings)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -389,24 +308,8 @@ class Agent:
         """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
         self.parts = self.algorithm.fit(self.config, observation_space, action_space)
-        self.sunrise, self.numbers = ensemble_of(self.parts, self.config)
-        key = root_key(self.config.run.seed, "init")
-        with jax.default_device(self.device):
-            if initial:
-                self.ensemble, self.tally = self.sunrise.init(key, self.numbers)
-            else:
-                self.ensemble, tally = jax.eval_shape(self.sunrise.init, key, self.numbers)
-                self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
-        # Put there, and not only made there: every call they are given to then runs on their device.
-        self.tally = jax.device_put(self.tally, self.device)
-        self.ensemble = jax.device_put(self.ensemble, self.device) if initial else self.ensemble
+        self.live = LiveEnsemble(*ensemble_of(self.parts, self.config), self.config.run.seed, self.device, initial)
         self._draws = 0
-
-    def _exploit(self, members: State, obs: Observation) -> np.ndarray:
-        return np.asarray(self.sunrise.exploit(members, obs, self.numbers))
-
-    def _members(self) -> State:
-        return self.trainer.ensemble.members if self.trainer else self.ensemble.members
 
     def _batched(self, observation: Observation) -> tuple[Observation, bool]:
         if not self.fitted:

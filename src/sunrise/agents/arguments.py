@@ -7,13 +7,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from sunrise.agents.environments import Given
+from sunrise.agents.environments import EnvArgument
 from sunrise.config.algorithms import Algorithm
 from sunrise.config.groups import Config
 from sunrise.config.resolve import resolve
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 
+OWN = """Arguments:
+    policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
+    env: an id, an environment, a vector environment, or a class or function that makes environments.
+    preset: settings of published code to start from, such as "authors"; keywords change them.
+    policy_kwargs: net_arch, as Stable-Baselines3 writes it.
+    tensorboard_log: a folder for events of trainings without a run_dir.
+    verbose: 1 prints each row of metrics as a table.
+    eval_env: the environment of evaluations, where another cannot be made from `env`.
+    device: "auto", or a platform, or one device of it, such as "gpu:1".
+"""
+"""The text of the arguments that are no settings."""
 Schedule = Callable[[float], float]
 """The learning rate from what remains of the training, which goes from 1 to 0."""
 
@@ -32,7 +43,7 @@ def signature(init: Callable[..., None], algorithm: Algorithm) -> inspect.Signat
 def read(
     algorithm: Algorithm,
     policy: str,
-    env: Given | None,
+    env: EnvArgument | None,
     preset: str | None,
     policy_kwargs: Mapping[str, Any] | None,
     settings: Mapping[str, Any],

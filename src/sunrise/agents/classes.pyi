@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from sunrise.agents.agent import Agent
-from sunrise.agents.environments import Given
+from sunrise.agents.environments import EnvArgument
 from sunrise.envs.make import AnyEnv, Maker
 
 class SACKeywords(TypedDict, total=False):
@@ -85,7 +85,7 @@ class SAC(Agent, algo="sac"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -168,7 +168,7 @@ class TD3(Agent, algo="td3"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -258,7 +258,7 @@ class DisCor(Agent, algo="discor"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -337,7 +337,7 @@ class Rainbow(Agent, algo="rainbow"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -422,7 +422,7 @@ class RAD(Agent, algo="rad"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -507,7 +507,7 @@ class DrQ(Agent, algo="drq"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -590,7 +590,7 @@ class CURL(Agent, algo="curl"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,
@@ -656,7 +656,7 @@ class Random(Agent, algo="random"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,

@@ -1,22 +1,26 @@
 """The environments of an agent: those it learns in, and how to make more like them."""
 
+import logging
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
+from sunrise.collect import Collector
 from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
+from sunrise.randomness import generator
 
-Given = str | AnyEnv | AnyVectorEnv | Maker
+log = logging.getLogger("sunrise")
+EnvArgument = str | AnyEnv | AnyVectorEnv | Maker
 """An id, an environment, a vector environment, or a class or function that makes environments."""
 
 
 class Environments:
     """A vector environment to learn in, and a maker of environments to be evaluated in."""
 
-    def __init__(self, env: Given, config: Config[object]) -> None:
+    def __init__(self, env: EnvArgument, config: Config[object]) -> None:
         run, options = config.run, env_options(config.env, env)
 
         self.vector = as_vector(env, run.num_envs, run.vectorization, run.env_timeout, **options)
@@ -28,6 +32,26 @@ class Environments:
         """Frames that gymnasium.wrappers.FrameStackObservation puts on one another."""
         if not isinstance(env, VectorEnv):
             self.make = factory(env, training=False, **options)
+
+    def require_as_many(self, new: "Environments") -> None:
+        """Replay is laid out for so many environments, and steps are counted in so many of the simulator."""
+        for what, ours, theirs in (
+            ("environments", self.vector.num_envs, new.vector.num_envs),
+            ("simulator steps in a timestep", self.action_repeat, new.action_repeat),
+        ):
+            if ours != theirs:
+                raise SunriseError(
+                    f"this model is training with {what}: {ours}, and the new environment has {theirs}; "
+                    "save the model, and load it with the new environment."
+                )
+
+    def name_differences(self, config: Config[Any]) -> None:
+        """Say where these environments are other ones than those that the agents learned in."""
+        learned = env_options(config.env, config.run.env_id)
+        for name, own in (("action_repeat", "action_repeat"), ("renderer", "renderer_name")):
+            now = attribute(self.vector, own)
+            if now is not None and learned.get(name, now) not in (now, "auto"):
+                log.warning("These agents learned with %s = %s; this environment has %s.", name, learned[name], now)
 
 
 def trusted(env_id: str, trust: bool) -> str:
@@ -45,3 +69,18 @@ def maker(env: str | AnyEnv | Maker, config: Config[object]) -> Callable[[], Any
     """How to make the environment of evaluations that was asked for; one that cannot be made again is used itself."""
     make = factory(env, training=False, **env_options(config.env, env))
     return make if make is not None else lambda: cast(AnyEnv, env)
+
+
+def make_collector(environments: Environments, config: Config[Any]) -> Collector:
+    """What steps the environments that are learned in."""
+    training, run = config.training, config.run
+    return Collector(
+        environments.vector,
+        run.seed,
+        config.ensemble.ensemble_size,
+        generator(run.seed, "members"),
+        training.gamma,
+        training.truncation,
+        training.reward_noise,
+        run.max_env_restarts,
+    )

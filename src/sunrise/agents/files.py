@@ -12,7 +12,7 @@ from sunrise.config.check import check_kind, declared_in
 from sunrise.config.migrations import migrated
 from sunrise.config.settings import plain
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.record import CHANGEABLE, RunFolder
+from sunrise.run_folder import CHANGEABLE, RunFolder
 from sunrise.saved import Checkpoint
 from sunrise.tensors import read_about, require_seal
 
@@ -73,8 +73,8 @@ def read_run(path: Path) -> dict[str, Any]:
         own = {**own, "settings": migrated(own["settings"])}
     except DamagedError as error:
         problem = error
-    kept = Checkpoints(folder.checkpoints).read_newest(config_of, with_replay=False, aloud=False)
-    if kept is None:
+    saved = Checkpoints(folder.checkpoints).read_newest(config_of, with_replay=False, aloud=False)
+    if saved is None:
         if own is None:
             raise problem
         if seal == "broken":
@@ -85,9 +85,9 @@ def read_run(path: Path) -> dict[str, Any]:
         return checked(own, path)
     if own is None:
         log.warning("%s What the checkpoint says is used instead.", problem)
-        return kept
-    old = "versions" not in kept  # written before checkpoints knew how a run began
-    changed = differences(kept, own, {"run_dir", *CHANGEABLE} if seal == "whole" or old else {"run_dir"})
+        return saved
+    old = "versions" not in saved  # written before checkpoints knew how a run began
+    changed = differences(saved, own, {"run_dir", *CHANGEABLE} if seal == "whole" or old else {"run_dir"})
     if changed:
         name, (ours, theirs) = next(iter(changed.items()))
         raise SunriseError(
@@ -96,9 +96,9 @@ def read_run(path: Path) -> dict[str, Any]:
         )
     if seal != "whole" and not old:
         log.warning("%s is damaged: what the checkpoint says is used instead.", path / "config.json")
-        return kept
+        return saved
     now = {name: own["settings"][name] for name in CHANGEABLE if name in own["settings"]}
-    return checked({**own, **kept, "settings": {**kept["settings"], **now}}, path)
+    return checked({**own, **saved, "settings": {**saved["settings"], **now}}, path)
 
 
 def checked(config: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def config_of(found: Checkpoint) -> dict[str, Any]:
     return checked({**own, "settings": settings, **begun}, found.path)
 
 
-def differences(kept: Mapping[str, Any], own: Mapping[str, Any], free: set[str]) -> dict[str, tuple[str, str]]:
+def differences(saved: Mapping[str, Any], own: Mapping[str, Any], free: set[str]) -> dict[str, tuple[str, str]]:
     """What config.json says otherwise than a checkpoint; `free` may be another."""
-    ours, theirs = ({"algo": c["algo"], "policy": c["policy"], **c["settings"]} for c in (kept, own))
+    ours, theirs = ({"algo": c["algo"], "policy": c["policy"], **c["settings"]} for c in (saved, own))
     names = sorted((ours.keys() | theirs.keys()) - free)
     texts = ({name: json.dumps(side[name]) if name in side else "nothing" for name in names} for side in (ours, theirs))
     pairs = zip(*(text.items() for text in texts), strict=True)

@@ -14,7 +14,8 @@ def learn(model: "Agent", timesteps: int, run_dir: str) -> None:
     try:
         model.learn(timesteps, log_interval=None, reset_num_timesteps=False)
     except KeyboardInterrupt:
-        say(f"\nStopped at timestep {model.num_timesteps:,}; saved up to {max(model.life.saved_at, 0):,} in {run_dir}.")
+        saved = max(model.session.saved_at, 0) if model.session else 0
+        say(f"\nStopped at timestep {model.num_timesteps:,}; saved up to {saved:,} in {run_dir}.")
         say(f"Go on: sunrise resume {run_dir}{own}")
         say(f"Look at the agents: sunrise evaluate {run_dir}{own}")
         raise SystemExit(130) from None

@@ -24,7 +24,7 @@ class Flags:
     trust_env: TrustEnv = False
     algorithm: OwnAlgorithm = None
     max_env_restarts: int | None = None
-    """Endure this many failures of environments instead."""
+    """Allow this many failures of environments instead."""
     env_timeout: float | None = None
     """Wait this many seconds for an environment instead."""
 
@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> None:
     from sunrise.agents import resume_run
     from sunrise.agents.files import read_run
     from sunrise.commands.learning import learn
-    from sunrise.record import RunFolder
+    from sunrise.run_folder import RunFolder
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise resume")
     config, status = read_run(flags.run), RunFolder(flags.run).read_status()

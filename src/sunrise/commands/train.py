@@ -59,6 +59,7 @@ class Asked(NamedTuple):
 def run(arguments: Sequence[str]) -> None:
     """Train an algorithm in a new run."""
     sentences = {name: algorithm.text for name, algorithm in ALGORITHMS.items()}
+    sentences["MODULE:NAME"] = "An algorithm of your own: a sunrise.Algorithm by where it is imported from."
     if arguments and arguments[0].startswith("--config"):
         arguments = [algorithm_of(look_first(arguments).config), *arguments]
     if arguments and ":" in arguments[0]:
@@ -106,9 +107,9 @@ def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
         return flatten_config(config)
 
     flags.__defaults__ = (defaults, *(flags.__defaults__ or ()))
-    shown = tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(flags)
+    without_prefixes = tyro.conf.configure(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)(flags)
     settings = tyro.cli(
-        shown,
+        without_prefixes,
         args=arguments,
         prog=f"sunrise train {algorithm.imported_from or algorithm.name}",
         description=algorithm.text,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from sunrise.agents.agent import Agent
-from sunrise.agents.environments import Given
+from sunrise.agents.environments import EnvArgument
 from sunrise.envs.make import AnyEnv, Maker
 
 """
@@ -21,7 +21,7 @@ class {cls}(Agent, algo="{name}"):
     def __init__(
         self,
         policy: str,
-        env: Given | None,
+        env: EnvArgument | None,
         *,
         preset: str | None = None,
         policy_kwargs: Mapping[str, Any] | None = None,

@@ -161,7 +161,7 @@ class AsyncEnvs(AsyncVectorEnv[Any, Any]):
 
 
 def kill_all(processes: Sequence[Any]) -> None:
-    """End processes that heed no signal but this one."""
+    """End processes that answer no signal but this one."""
     for process in processes:
         process.kill()
     for process in processes:

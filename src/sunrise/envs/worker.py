@@ -20,7 +20,7 @@ from sunrise.signals import SIGNALS
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """A process started meanwhile is asleep to these signals from its first moment; here they are heeded afterwards."""
+    """A process started meanwhile ignores these signals from its first moment; here they are answered afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         resource_tracker.ensure_running()  # multiprocessing's own helper, which would die of SIGHUP,

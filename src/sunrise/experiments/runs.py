@@ -14,7 +14,7 @@ from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
-from sunrise.record import RunFolder
+from sunrise.run_folder import RunFolder
 
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}

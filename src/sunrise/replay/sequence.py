@@ -1,5 +1,6 @@
 """Replay of sequences: n-step returns from single transitions, drawn uniformly or by priority."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from sunrise import memory
 from sunrise.errors import SunriseError
 from sunrise.replay.priority import SumTree
-from sunrise.replay.rings import Ring
+from sunrise.replay.rings import ReplayState, Ring, Rows, refill
 from sunrise.replay.storage import Store
 from sunrise.types import Batch, Collected, Sample
 
@@ -152,8 +153,15 @@ class SequenceReplay:
             own |= {"priority": leaves, "highest": self.tree.highest}
         return own
 
-    def restored(self) -> None:
-        """Sum up the priorities that were written back."""
+    def state(self) -> ReplayState:
+        return ReplayState(self.rings(), self.counters(), self.rng.bit_generator.state)
+
+    def restore(self, state: ReplayState, segments: Iterable[Rows]) -> None:
+        """Become what it was, with the rows of the segments."""
+        for name, counter in self.counters().items():
+            counter[...] = state.counters[name]
+        self.rng.bit_generator.state = state.rng
+        refill(self.rings(), segments)
         if self.tree is not None:
             self.tree.rebuild()
 

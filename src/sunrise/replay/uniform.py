@@ -1,5 +1,6 @@
 """Uniform replay: a ring of transitions with their bootstrap masks."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -8,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sunrise import memory
-from sunrise.replay.rings import Ring
+from sunrise.replay.rings import ReplayState, Ring, Rows, refill
 from sunrise.tensors import named_leaves
 from sunrise.types import Batch, Collected, Observation, Sample
 
@@ -98,5 +99,12 @@ class UniformReplay:
         """What else changes, to be read and written in place."""
         return {"written": self.written}
 
-    def restored(self) -> None:
-        """Nothing depends on what was written back."""
+    def state(self) -> ReplayState:
+        return ReplayState(self.rings(), self.counters(), self.rng.bit_generator.state)
+
+    def restore(self, state: ReplayState, segments: Iterable[Rows]) -> None:
+        """Become what it was, with the rows of the segments."""
+        for name, counter in self.counters().items():
+            counter[...] = state.counters[name]
+        self.rng.bit_generator.state = state.rng
+        refill(self.rings(), segments)

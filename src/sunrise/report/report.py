@@ -219,6 +219,7 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
     """All files of a report in a folder; their names."""
     folder = Folder(out)
     folder.make()
+    again = all(folder.status(name) is not None for name in ("results.csv", "report.md"))
     files = {"results.csv": evaluation_rows(report.runs)}
     for table in report.tables:
         labelled = table._replace(title=" ".join(filter(None, (table.title + ".", report.sentence, report.about))))
@@ -236,6 +237,6 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
     files[PAGE] = page_of(report, out)
     for name, content in files.items():
         folder.write(name, content.encode())
-    for name in OURS - files.keys() - set(pictures):  # an earlier report had it, and it is of other runs
+    for name in OURS - files.keys() - set(pictures) if again else ():  # an earlier report's, of other runs
         folder.remove(name)
     return [*files, *pictures]

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import Folder, open_file
-from sunrise.record import CONFIG, STATUS, RunFolder
 from sunrise.report.columns import LENGTH, Columns, action_repeat, clean, columns, evaluated, last_timestep, numbers_of
+from sunrise.run_folder import CONFIG, STATUS, RunFolder
 
 __all__ = ["LENGTH", "Columns", "Found", "Run", "clean", "find_runs", "read_run", "read_table", "run_folders"]
 Status = Literal["running", "stopped", "finished", "failed"]

@@ -2,69 +2,23 @@
 
 import contextlib
 import fcntl
-import functools
-import math
 import os
-import platform
 import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import Folder
-from sunrise.logs import EVAL_FIELDS, Logs
-from sunrise.version import __version__
-
-if TYPE_CHECKING:
-    from sunrise.evaluate import Evaluation
-    from sunrise.events import Scalars
+from sunrise.logs import Logs
+from sunrise.machine import beginning
 
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
 CONFIG, STATUS, LOCK = "config.json", "status.json", ".lock"
-PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco")
-EXTRAS = ("dm-control", "mujoco-warp", "warp-lang", "ale-py")
-"""What computes where an extra is installed."""
-
-
-def machine(device: str = "cpu") -> dict[str, Any]:
-    """What the bits of a result may depend on; `device` is what the agents are on."""
-    cpu = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        cpu = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return {
-        "cpu": cpu,
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "system": platform.platform(),
-        "device": device,
-        "python": platform.python_version(),
-    }
-
-
-@functools.cache
-def versions() -> Mapping[str, str]:
-    """The versions of what computes."""
-    found = {"sunrise-rl": __version__} | {name: metadata.version(name) for name in PACKAGES}
-    for name in EXTRAS:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
-
-
-def beginning(action_repeat: int, device: str, command: list[str]) -> dict[str, Any]:
-    """What there is to know about how a run begins, besides its settings."""
-    known = {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(device)}
-    return {**known, "command": command}
-
-
 CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
 """Settings that a command may change while a run goes on."""
 
@@ -81,8 +35,8 @@ class RunFolder:
         self.begun: dict[str, Any] = {}
         """How the run began: `beginning`."""
         self._config: dict[str, Any] = {}
-        self._scalars: "Scalars | None" = None
-        self._purge_step: int | None = None
+        self.purge_step: int | None = None
+        """The first timestep that is logged again: what TensorBoard has of it and later was written in vain."""
         self._lock = contextlib.ExitStack()
         self._locked = False
 
@@ -160,8 +114,8 @@ class RunFolder:
         status = self.read_status()
         if "logs" in status:  # they are about to be others
             self.status("stopped", max(timesteps, 0), max(timesteps, 0) * self.action_repeat)
-        self.logs.cut(vouched)
-        self._purge_step = timesteps + 1
+        self.logs.restore(vouched)
+        self.purge_step = timesteps + 1
 
     @property
     def action_repeat(self) -> int:
@@ -182,28 +136,6 @@ class RunFolder:
         if not all(isinstance(config.get(name), kind) for name, kind in kinds.items()):
             raise DamagedError(f"{self.path} is not a run: its config.json is not one of ours.")
         return config, seal
-
-    def metrics(self, row: Mapping[str, Any]) -> None:
-        """Append a row to metrics.jsonl and to TensorBoard."""
-        self.files.require_in_place()
-        self.logs.append_metrics(row)
-        self.scalars(row, int(row["timesteps"]))
-
-    def evaluation(self, timesteps: int, env_steps: int, result: "Evaluation") -> None:
-        """Append a row to eval.csv and to TensorBoard."""
-        self.files.require_in_place()
-        returns = result.returns or [math.nan]
-        row = (timesteps, result.mean, result.std, min(returns), max(returns), len(result.returns))
-        self.logs.append_evaluation(row)
-        scalars = {f"eval/{k}": v for k, v in zip(EVAL_FIELDS[1:], row[1:], strict=True)}
-        self.scalars({**scalars, "eval/env_steps": env_steps}, timesteps)
-
-    def scalars(self, row: Mapping[str, Any], step: int) -> None:
-        if self._scalars is None:
-            from sunrise.events import Scalars
-
-            self._scalars = Scalars(self.files, self._purge_step)
-        self._scalars.add(row, step)
 
     def status(self, status: Status, timesteps: int, env_steps: int, **more: Any) -> None:
         content = {
@@ -273,8 +205,5 @@ class RunFolder:
         self.close()  # a model that is dropped does not keep others out
 
     def close(self) -> None:
-        if self._scalars is not None:
-            self._scalars.close()
-            self._scalars = None
         self._lock.close()
         self._locked = False

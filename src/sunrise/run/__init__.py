@@ -1,0 +1,1 @@
+"""A run: its loop, the state of its parts, and what it tells of itself."""

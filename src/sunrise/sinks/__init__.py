@@ -1,0 +1,1 @@
+"""Who is told what happens in a run: see `sunrise.run.events`. To add one, add it to the list in `Agent.learn`."""

@@ -1,17 +1,17 @@
 """What we ran for real, each at a stated size that two cores can carry.
 
-`.venv/bin/python benchmarks/learning.py NAME` runs what of it is not finished yet and writes results.csv, table.md and
-figure.png to benchmarks/results/NAME/; with `--draw` it only writes, also of runs that are not finished. The runs
-themselves stay in reproduce/NAME/.
+`.venv/bin/python benchmarks/learning.py NAME` runs what of it is not finished yet, in reproduce/NAME/, with its report
+beside the runs; what is kept of that goes to benchmarks/results/NAME/. With `--draw` it only writes, also of runs that
+are not finished.
 """
 
 import dataclasses
+import shutil
 import sys
 from pathlib import Path
 
-from sunrise.experiments.outcome import write_outcome
+from sunrise.experiments.outcome import outcome_of
 from sunrise.experiments.paper import (
-    ATARI_TABLE,
     HOPPER,
     RAINBOW,
     SAC,
@@ -22,10 +22,13 @@ from sunrise.experiments.paper import (
     Scale,
     under,
 )
-from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.plan import execute
 from sunrise.experiments.runs import expand
+from sunrise.report.report import Options, make_report, write_report
+from sunrise.report.results import find_runs
 
 HERE = Path(__file__).parent
+KEPT = ("results.csv", "report.md", "curves.png")
 UNTUNED = "our default settings (T = 20, β = 1, λ = 1, not tuned)"
 HOPPER_SCALE = Scale((HOPPER,), timesteps=20_000, seeds=3, eval_freq=2_000, eval_episodes=5)
 FREEWAY_SCALE = Scale(("ALE/Freeway-v5",), timesteps=30_000, seeds=1, eval_freq=5_000, eval_episodes=5)
@@ -59,7 +62,6 @@ EXPERIMENTS = {
             (RAINBOW, SUNRISE_RAINBOW),
             FREEWAY_SCALE,
             FREEWAY_SCALE,
-            published=ATARI_TABLE,
             published_as="100,000 timesteps, 3 runs, the authors' protocol",
             note="Three tenths of the paper's timesteps for one agent, and 15,000 for five: what an hour of a busy "
             "machine carried. One seed: an observation, not a comparison.",
@@ -87,15 +89,19 @@ EXPERIMENTS = {
 }
 
 
-def main(name: str, *options: str) -> None:
-    """Run one of them and write its outcome."""
+def main(name: str, *options_given: str) -> None:
+    """Run one of them and write its report."""
     experiment = EXPERIMENTS[name]
     runs = expand(experiment, experiment.paper, HERE.parent / "reproduce" / name, "ours", {})
-    if "--draw" not in options:
+    if "--draw" not in options_given:
         execute(runs)
-    rows = results(runs, unfinished="--draw" in options)
-    label = protocol(experiment, experiment.paper, runs, rows, "paper", "ours")
-    write_outcome(experiment, experiment.paper, rows, HERE / "results" / name, label)
+    found = outcome_of(experiment, experiment.paper, runs, "paper", "ours")
+    options = Options(unfinished="--draw" in options_given)
+    report = make_report(find_runs(found.folders).runs, options, found.cautions, found.title, found.about, found.arms)
+    folder = HERE.parent / "reproduce" / name / "report"
+    write_report(report, folder)
+    for file in KEPT:
+        shutil.copyfile(folder / file, HERE / "results" / name / file)
 
 
 if __name__ == "__main__":

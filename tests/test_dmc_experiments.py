@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 
 from sunrise.cli import main
+from sunrise.commands.report import finish
 from sunrise.config.algorithms import algorithm
 from sunrise.config.length import Length
 from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
-from sunrise.experiments.outcome import scores_at, write_outcome
-from sunrise.experiments.paper import DMC, EXPERIMENTS, published_score
-from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.outcome import outcome_of
+from sunrise.experiments.paper import DMC
+from sunrise.experiments.plan import execute
 from sunrise.experiments.runs import Run, choose, configured, expand
+from sunrise.report.published import published_for
+from sunrise.report.results import find_runs, read_table
+
+HERE = Path(__file__).parents[1]
 
 
 def plan(name: str, scale: str = "paper", out: Path = Path("nowhere")) -> list[Run]:
@@ -68,44 +73,18 @@ def test_the_arms_are_the_papers() -> None:
 
 
 def test_the_papers_numbers_are_those_of_the_steps() -> None:
-    table = EXPERIMENTS["table2"]
-    assert published_score(table, "RAD", "dmc/cartpole-swingup", 100_000) == "373 ± 90"
-    assert published_score(table, "SUNRISE", "dmc/cartpole-swingup", 500_000) == "876 ± 4"
-    assert published_score(table, "SUNRISE", "dmc/ball_in_cup-catch", 100_000) == "633 ± 241"
-    for env in DMC:
-        assert all(published_score(table, arm.published, env, mark) for arm in table.arms for mark in table.marks)
+    def paper(env: str, members: int) -> list[tuple[float, float, int]]:
+        settings = {"ensemble_size": members, "weighting": "confidence", "exploration": "ucb", "augmentation": "crop"}
+        run = read_table(HERE / "benchmarks/results/pixels/results.csv")[0]
+        return [
+            (found.mean, found.spread, found.env_steps)
+            for found in published_for(run._replace(env=env, algo="rad", settings=settings))
+        ]
 
-
-def rows(values: dict[int, float], seed: int = 1) -> list[dict[str, Any]]:
-    return [
-        {
-            "env": "dmc/cartpole-swingup",
-            "arm": "RAD",
-            "seed": seed,
-            "env_steps": s,
-            "timesteps": s // 8,
-            "mean_return": v,
-        }
-        for s, v in values.items()
-    ]
-
-
-def test_a_score_at_some_steps_is_the_last_evaluation_until_then_of_runs_that_went_so_far() -> None:
-    found = rows({50_000: 1.0, 100_000: 2.0, 150_000: 9.0}) + rows({50_000: 5.0}, seed=2)
-    found += rows({96_000: 4.0, 104_000: 8.0}, seed=3)
-    assert scores_at(found, "dmc/cartpole-swingup", "RAD", 100_000) == [2.0, 4.0]
-    assert scores_at(found, "dmc/cartpole-swingup", "RAD", 500_000) == []
-
-
-def test_the_table_has_the_papers_columns_beside_ours_and_the_label_says_how(tmp_path: Path) -> None:
-    experiment, scale = choose("table2", "quick", None, ())
-    found = rows({50_000: 11.0, 100_000: 222.0})
-    runs = expand(experiment, scale, tmp_path, "ours", {"renderer": "warp"})
-    write_outcome(experiment, scale, found, tmp_path, protocol(experiment, scale, runs, found, "quick", "ours"))
-    text = (tmp_path / "table.md").read_text()
-    assert "|dmc/cartpole-swingup|RAD|222|222|222|373 ± 90|-|873 ± 3|" in text
-    assert "100,000 simulator steps (12,500 timesteps where an action lasts 8), 1 seed" in text
-    assert "Pictures of 48 x 48 drawn by warp, crops of 40 x 40, batches of 32, SUNRISE with 2 members." in text
+    assert paper("dmc/cartpole-swingup", 1) == [(373, 90, 100_000), (873, 3, 500_000)]
+    assert paper("dmc/cartpole-swingup", 5)[1] == (876, 4, 500_000)
+    assert paper("dmc/ball_in_cup-catch", 5)[0] == (633, 241, 100_000)
+    assert all(len(paper(env, members)) == 2 for env in DMC for members in (1, 5))
 
 
 def test_runs_of_another_renderer_are_refused(tmp_path: Path) -> None:
@@ -133,7 +112,8 @@ def test_the_sparse_task_really_runs(tmp_path: Path) -> None:
     assert all(run.done for run in runs)
     last = json.loads((runs[0].folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert (last["timesteps"], last["env_steps"], last["episodes"]) == (130, 1040, 1)
-    assert [(row["timesteps"], row["env_steps"]) for row in results(runs)] == [(130, 1040)] * 2
+    evaluated = [run.evaluations for run in find_runs([run.folder for run in runs]).runs]
+    assert [(*own["timesteps"], *own["env_steps"]) for own in evaluated] == [(130, 1040)] * 2
     status = json.loads((runs[0].folder / "status.json").read_text())
     assert (status["timesteps"], status["env_steps"]) == (130, 1040)
 
@@ -153,16 +133,19 @@ def test_the_table_of_pixels_really_runs(tmp_path: Path, capsys: pytest.CaptureF
     tiny |= {"eval_freq": 15, "eval_episodes": 1}
     runs = expand(experiment, scale, tmp_path, "ours", tiny, Length(total_env_steps=120))
     assert execute(runs) == []
-    found = results(runs)
-    assert [(row["arm"], row["timesteps"], row["env_steps"]) for row in found] == [
+    found = find_runs([run.folder for run in runs]).runs
+    assert [(run.arm, *run.evaluations["timesteps"], *run.evaluations["env_steps"]) for run in found] == [
         ("RAD", 15, 120),
         ("SUNRISE on RAD", 15, 120),
     ]
-    write_outcome(experiment, scale, found, tmp_path, protocol(experiment, scale, runs, found, "quick", "ours"))
-    text = (tmp_path / "table.md").read_text()
-    assert "|at 100k simulator steps|paper at 100k simulator steps|" in text
-    assert "120 simulator steps (15 timesteps where an action lasts 8)" in text
-    assert "drawn by warp" in text
+    outcome = outcome_of(experiment, scale, runs, "quick", "ours")
+    finish(outcome.folders, tmp_path / "report", outcome.title, outcome.about, outcome.cautions, outcome.arms)
+    text = (tmp_path / "report/scores.md").read_text()
+    assert "| at 100k simulator steps | at 500k simulator steps |" in text
+    assert "| paper: 100k simulator steps, 5 runs | paper: 500k simulator steps, 5 runs |" in text
+    assert "| 373 ± 90 | 873 ± 3 |" in text
+    assert "15 timesteps, 120 simulator steps" in text
+    assert "Pictures of 24 x 24 drawn by warp, crops of 20 x 20, batches of 8, SUNRISE with 2 members." in text
 
 
 def test_the_authors_settings_of_pixels_are_refused_because_there_are_none() -> None:

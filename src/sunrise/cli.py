@@ -19,6 +19,7 @@ COMMANDS = {
     "evaluate": "Evaluate a run: `sunrise evaluate RUN --episodes 10`.",
     "record": "Film a run's agent: `sunrise record RUN`.",
     "reproduce": "Run an experiment of the paper: `sunrise reproduce table1`.",
+    "report": "Compare runs: tables, curves and a page: `sunrise report RUNS --out DIR`.",
     "envs": "List environments: `sunrise envs`.",
     "demo": "Train five agents on Pendulum, print a table, draw the result: `sunrise demo`.",
     "bench": "Measure speed on this machine: `sunrise bench`.",

@@ -14,7 +14,7 @@ from sunrise.errors import SunriseError
 
 @dataclass
 class Flags:
-    """Run an experiment of the paper and write its table or figure with the paper's numbers beside ours."""
+    """Run an experiment of the paper and report it: tables with the paper's numbers beside ours, curves, a page."""
 
     experiment: Annotated[str, tyro.conf.Positional]
     """table1, table2, table3, fig1b, fig2, fig3a, fig3b, fig3c, fig3d, fig4, fig5, fig6 or fig7."""
@@ -49,10 +49,11 @@ def run(arguments: Sequence[str]) -> None:
     if flags.experiment == "fig1b":
         fit_the_toy(flags, out)
         return
+    from sunrise.commands.report import finish
     from sunrise.experiments.plan import reproduce_experiment
 
     changes: dict[str, Any] = {} if flags.renderer == "auto" else {"renderer": flags.renderer}
-    reproduce_experiment(
+    outcome = reproduce_experiment(
         flags.experiment,
         flags.scale,
         flags.seeds,
@@ -67,6 +68,10 @@ def run(arguments: Sequence[str]) -> None:
         out,
         flags.dry_run,
     )
+    if outcome is not None:
+        finish(outcome.folders, out / "report", outcome.title, outcome.about, outcome.cautions, outcome.arms)
+        if outcome.failure:
+            raise SunriseError(outcome.failure)
 
 
 def fit_the_toy(flags: Flags, out: Path) -> None:

@@ -43,8 +43,6 @@ class Arm:
     name: str
     algo: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    published: str = ""
-    """The paper's name for it, where its table has a row."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,9 @@ class Experiment:
     arms: tuple[Arm, ...]
     paper: Scale
     quick: Scale
-    published: str = ""
-    """The data file of the paper's numbers."""
     published_as: str = ""
-    """How the paper got them."""
+    """How the paper got its numbers, where it has a table of them."""
     note: str = ""
-    marks: tuple[int, ...] = ()
-    """Simulator steps at which the paper's table reads the scores."""
 
 
 def quick(*envs: str, timesteps: int = 4000) -> Scale:
@@ -122,18 +116,18 @@ def quick_dmc(*envs: str) -> Scale:
 
 
 ATARI = tuple(f"ALE/{game}-v5" for game in GAMES_100K)
-RAINBOW = Arm("Rainbow", "rainbow", {"ensemble_size": 1}, "Rainbow")
-SUNRISE_RAINBOW = Arm("SUNRISE", "rainbow", {}, "SUNRISE")
+RAINBOW = Arm("Rainbow", "rainbow", {"ensemble_size": 1})
+SUNRISE_RAINBOW = Arm("SUNRISE", "rainbow", {})
 CONSTANT_RAINBOW = Arm("SUNRISE with the constant weight 0.5", "rainbow", {"weighting": "constant"})
 """Rainbow's Adam has a large ε, so that a weight of 0.5 alone is a smaller step size: the control for it."""
 PIXEL_SAC = Arm("SAC", "rad", {"ensemble_size": 1, "augmentation": "none"})
 SUNRISE_PIXEL_SAC = Arm("SUNRISE on SAC", "rad", {"augmentation": "none"})
-RAD = Arm("RAD", "rad", {"ensemble_size": 1}, "RAD")
-SUNRISE_RAD = Arm("SUNRISE on RAD", "rad", {}, "SUNRISE")
-SAC = Arm("SAC", "sac", {"ensemble_size": 1}, "SAC")
-TD3 = Arm("TD3", "td3", {"ensemble_size": 1}, "TD3")
+RAD = Arm("RAD", "rad", {"ensemble_size": 1})
+SUNRISE_RAD = Arm("SUNRISE on RAD", "rad", {})
+SAC = Arm("SAC", "sac", {"ensemble_size": 1})
+TD3 = Arm("TD3", "td3", {"ensemble_size": 1})
 DISCOR = Arm("DisCor", "discor", {"ensemble_size": 1})
-SUNRISE = Arm("SUNRISE", "sac", {}, "SUNRISE")
+SUNRISE = Arm("SUNRISE", "sac", {})
 NO_WBB = Arm("SUNRISE without weighted backups", "sac", {"weighting": "none"})
 NOISE: dict[str, Any] = {"reward_noise": 1.0}
 LARGE_NOISE: dict[str, Any] = {"reward_noise": 5.0}
@@ -164,7 +158,6 @@ EXPERIMENTS: dict[str, Experiment] = {
             (SAC, TD3, SUNRISE),
             full(GYM, 200_000, 10),
             quick(HOPPER, CHEETAH),
-            published="table1_gym_200k.csv",
             published_as="200,000 timesteps, 10 runs, the authors' protocol and simulator of 2021",
         ),
         Experiment(
@@ -216,7 +209,6 @@ EXPERIMENTS: dict[str, Experiment] = {
             (RAINBOW, SUNRISE_RAINBOW, CONSTANT_RAINBOW),
             full(ATARI, 100_000, 3),
             quick_atari("Freeway", "Boxing", "Pong"),
-            published=ATARI_TABLE,
             published_as="100,000 timesteps, 3 runs, the authors' protocol",
         ),
         Experiment(
@@ -225,9 +217,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             (RAD, SUNRISE_RAD),
             full_dmc(DMC, 500_000, 5, 50_000),
             quick_dmc("dmc/cartpole-swingup"),
-            published="table2_dmc.csv",
             published_as="5 runs, the authors' protocol",
-            marks=(100_000, 500_000),
         ),
         Experiment(
             "fig6",
@@ -267,25 +257,3 @@ def task_of(env: str) -> str:
     if env in DMC_TASKS:
         return DMC_TASKS[env]
     return env.split("/")[1].rsplit("-v", 1)[0].replace("SlimHumanoid", "SlimHumanoid-ET")
-
-
-def published_score(experiment: Experiment, method: str, env: str, env_steps: int = 0) -> str:
-    """The paper's number for a method on an environment, where it has several at some simulator steps, or nothing."""
-    if not experiment.published or not method:
-        return ""
-    for row in published(experiment.published):
-        if int(row.get("env_steps", 0)) != env_steps:
-            continue
-        if (row["method"], row.get("env", row.get("game"))) == (method, task_of(env)):
-            return (
-                f"{float(row['mean']):.0f} ± {float(row['std']):.0f}" if "mean" in row else f"{float(row['score']):g}"
-            )
-    return ""
-
-
-def human_normalised(score: float, env: str) -> float | None:
-    """0 is the random agent and 1 the human of the paper's Atari table; None where there is neither."""
-    scores = {row["method"]: float(row["score"]) for row in published(ATARI_TABLE) if row["game"] == task_of(env)}
-    if not {"Human", "Random"} <= scores.keys():
-        return None
-    return (score - scores["Random"]) / (scores["Human"] - scores["Random"])

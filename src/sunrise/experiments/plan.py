@@ -13,17 +13,14 @@ from sunrise.config.length import Length
 from sunrise.console import console, counted, say
 from sunrise.errors import SunriseError
 from sunrise.experiments.estimate import BASIS, as_time, estimate
-from sunrise.experiments.outcome import is_atari, write_outcome
-from sunrise.experiments.paper import Experiment, Scale
+from sunrise.experiments.outcome import Outcome, outcome_of
 from sunrise.experiments.runs import Run, choose, configured, expand, repeat_of
-from sunrise.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from sunrise.agents import Agent
 
 MANY = 7
 """More environments than this are shown as their number."""
-WHOSE = {"ours": "our default", "authors": "the authors'"}
 
 
 def execute(runs: Sequence[Run]) -> list[str]:
@@ -58,19 +55,6 @@ def agent_of(run: Run) -> "Agent":
     return AGENTS[run.arm.algo](algorithm(run.arm.algo).policies[0], run.env, **settings)
 
 
-def results(runs: Sequence[Run], unfinished: bool = False) -> list[dict[str, Any]]:
-    """One row an evaluation of every finished run, or also of those that are not."""
-    from sunrise.agents.files import read_run
-
-    return [
-        {"env": run.env, "arm": run.arm.name, "seed": run.seed, "env_steps": row["timesteps"] * repeat, **row}
-        for run in runs
-        if run.done or unfinished
-        for repeat in [read_run(run.folder).get("action_repeat", 1)]
-        for row in RunFolder(run.folder).read_eval()
-    ]
-
-
 def reproduce_experiment(
     name: str,
     scale_name: str,
@@ -81,8 +65,8 @@ def reproduce_experiment(
     changes: Mapping[str, Any],
     out: Path,
     dry_run: bool,
-) -> None:
-    """Show the list and the estimate, run, and write the outcome."""
+) -> Outcome | None:
+    """Show the list and the estimate, run, and say what there is to report; nothing where nothing was to be run."""
     experiment, scale = choose(name, scale_name, seeds, envs)
     if "renderer" in changes and not any(from_pixels(algorithm(arm.algo).defaults) for arm in experiment.arms):
         raise SunriseError(f"{name} is not from pixels: it takes no --renderer.")
@@ -95,13 +79,10 @@ def reproduce_experiment(
     left = sum(time > 0 for time in seconds)
     screen.print(f"{len(runs)} runs, {left} of them to do: about {as_time(sum(seconds))} ({BASIS}).", soft_wrap=True)
     if dry_run:
-        return
+        return None
     failed = execute(runs)
-    rows = results(runs)
-    if rows:
-        write_outcome(experiment, scale, rows, out, protocol(experiment, scale, runs, rows, scale_name, preset))
-    if failed:
-        raise SunriseError(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}.")
+    failure = f"{len(failed)} of {len(runs)} runs failed: {'; '.join(failed)}." if failed else ""
+    return outcome_of(experiment, scale, runs, scale_name, preset, failure)
 
 
 def run_table(title: str, runs: Sequence[Run], seconds: Sequence[float]) -> Table:
@@ -123,42 +104,3 @@ def run_table(title: str, runs: Sequence[Run], seconds: Sequence[float]) -> Tabl
         done = len(group) - len(times)
         table.add_row(arm, env, str(seeds), length, str(members), cost, str(done or ""))
     return table
-
-
-def protocol(
-    experiment: Experiment, scale: Scale, runs: Sequence[Run], rows: Sequence[dict[str, Any]], name: str, preset: str
-) -> str:
-    """What was run, in one paragraph."""
-    run = configured(runs[0]).run
-    steps = f"{int(max(row['timesteps'] for row in rows)):,} timesteps"
-    if scale.simulator_steps:
-        most: dict[int, int] = {}
-        for row in rows:
-            repeat = round(row["env_steps"] / row["timesteps"])
-            most[repeat] = max(most.get(repeat, 0), int(row["timesteps"]))
-        counts = (f"{count:,} timesteps where an action lasts {repeat}" for repeat, count in sorted(most.items()))
-        steps = f"{int(max(row['env_steps'] for row in rows)):,} simulator steps ({', '.join(counts)})"
-    plural = "s" * (scale.seeds > 1)
-    evaluation = f"{run.eval_episodes} evaluation episodes"
-    if run.eval_steps:
-        evaluation = f"the complete episodes of {run.eval_steps:,} evaluation steps"
-    text = (
-        f"{experiment.title}. Ours: {steps}, {scale.seeds} seed{plural}, {evaluation} of the noiseless "
-        f"ensemble, {WHOSE[preset]} settings; "
-        "± is the standard deviation over seeds. "
-    )
-    if name == "quick":
-        text += "Quick scale: fewer tasks, smaller networks, few steps. It shows the mechanism, not the result. "
-    first = configured(runs[0])
-    if from_pixels(first):
-        size, crop = first.env.render_size, first.learner.crop_size
-        members = max(configured(run).ensemble.ensemble_size for run in runs)
-        text += (
-            f"Pictures of {size} x {size} drawn by {first.env.renderer}, crops of {crop} x {crop}, batches of "
-            f"{first.training.batch_size}, SUNRISE with {members} members. "
-        )
-    if experiment.published:
-        text += f"Paper: {experiment.published_as}. "
-    if is_atari(scale):
-        text += "Human-normalised: 0 is the paper's random agent, 1 its human, from the last evaluation. "
-    return text + experiment.note

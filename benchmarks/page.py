@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from sunrise.documents import sealed
 from sunrise.logs import EVAL_FIELDS
-from sunrise.record import machine
+from sunrise.machine import machine
 from sunrise.report.page.report import page_of
 from sunrise.report.report import report_of
 

@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 from sunrise.errors import SunriseError
 from sunrise.folder import Folder
 from sunrise.logs import EVALUATIONS, METRICS
-from sunrise.record import CONFIG, STATUS, RunFolder
-from sunrise.report.results import MOST_RUNS, Found, Run, clean, read_run, run_folders
+from sunrise.report.columns import clean
+from sunrise.report.results import MOST_RUNS, Found, Run, read_run, run_folders
+from sunrise.run_folder import CONFIG, STATUS, RunFolder
 
 PAUSE = 1.0
 """Seconds that a look at the folder is good for, however many ask; longer where looking took longer."""

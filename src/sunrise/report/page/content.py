@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from sunrise.report.arms import PLACE, plain, setting
+from sunrise.report.columns import LENGTH, Columns
 from sunrise.report.page.packing import packed, roughly, thinned
-from sunrise.report.results import LENGTH, Columns, Run
+from sunrise.report.results import Run
 
 Link = Callable[[Run, Path], str]
 """Where the page finds a video of a run; empty where it does not."""

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-SCRIPTS = ("elements", "numbers", "palette", "chart", "curves", "pictures", "ensemble", "runs", "page")
+SCRIPTS = ("elements", "numbers", "palette", "chart", "controls", "curves", "pictures", "ensemble", "runs", "page")
 """The page's own scripts, in the order in which they need one another."""
 
 

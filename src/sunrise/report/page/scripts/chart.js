@@ -1,4 +1,5 @@
-// A chart of lines: uPlot draws, and what its mouse does the keyboard does too. Charts of a group share their cursor and zoom.
+// A chart of lines: uPlot draws, and what its mouse does the keyboard does too.
+// Charts of a group share their cursor and zoom.
 
 /** Charts that show the same axis. */
 class Group {
@@ -29,7 +30,9 @@ class Group {
 
   /** All that any chart has, from nought on. */
   extent() {
-    const ends = [...this.charts].filter((chart) => chart.axis.length).map((chart) => [chart.axis[0], chart.axis[chart.axis.length - 1]]);
+    const ends = [...this.charts]
+      .filter((chart) => chart.axis.length)
+      .map((chart) => [chart.axis[0], chart.axis[chart.axis.length - 1]]);
     return ends.length ? [Math.min(0, ...ends.map((e) => e[0])), Math.max(...ends.map((e) => e[1]))] : [0, 1];
   }
 
@@ -78,7 +81,14 @@ class LineChart {
     Object.assign(this, { group, title, lines, height, told, xName, yRange });
     this.axis = [];
     this.x = null;
-    this.holder = make("div", { class: "canvas", tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": `${title}. ${yName}.`, "aria-describedby": "keys" });
+    this.holder = make("div", {
+      class: "canvas",
+      tabindex: 0,
+      role: "application",
+      "aria-roledescription": "chart",
+      "aria-label": `${title}. ${yName}.`,
+      "aria-describedby": "keys",
+    });
     this.readout = make("p", { class: "readout" }, "\u00a0");
     this.holder.addEventListener("keydown", (event) => {
       const act = KEYS[event.key];
@@ -117,7 +127,8 @@ class LineChart {
   }
 
   resize(width) {
-    if (this.plot && width > 0 && Math.abs(width - this.plot.width) > 1) this.plot.setSize({ width, height: this.height });
+    if (this.plot && width > 0 && Math.abs(width - this.plot.width) > 1)
+      this.plot.setSize({ width, height: this.height });
   }
 
   remove() {
@@ -140,15 +151,26 @@ class LineChart {
         y: false,
         drag: { x: true, y: false, setScale: false },
         bind: { dblclick: () => () => this.group.zoom(null) },
-        points: { size: 7, show: (plot, place) => (["mean", "line"].includes(this.lines[place - 1]?.kind) ? undefined : false) },
+        points: {
+          size: 7,
+          show: (plot, place) => (["mean", "line"].includes(this.lines[place - 1]?.kind) ? undefined : false),
+        },
       },
-      scales: { x: { time: false, range: () => this.group.range ?? this.ownRange() }, y: this.yRange ? { range: this.yRange } : {} },
+      scales: {
+        x: { time: false, range: () => this.group.range ?? this.ownRange() },
+        y: this.yRange ? { range: this.yRange } : {},
+      },
       axes: [
         { ...axis, values: (plot, splits) => splits.map(shortNumber), size: 30, space: 60 },
         { ...axis, values: (plot, splits) => splits.map(shortNumber), size: wide, space: 40 },
       ],
       series: [{}, ...this.lines.map((line) => this.styleOf(line))],
-      bands: this.lines.filter((line) => line.kind === "high").map((line) => ({ series: [at("high", line.place), at("low", line.place)], fill: faint(lookOf(line.place).colour, 0.16) })),
+      bands: this.lines
+        .filter((line) => line.kind === "high")
+        .map((line) => ({
+          series: [at("high", line.place), at("low", line.place)],
+          fill: faint(lookOf(line.place).colour, 0.16),
+        })),
       hooks: {
         setSelect: [(plot) => this.select(plot)],
         setCursor: [(plot) => this.hovered(plot)],
@@ -192,7 +214,8 @@ class LineChart {
 
   pointAt(x) {
     this.x = x;
-    const left = x === null || !this.plot || !this.axis.length ? -10 : this.plot.valToPos(this.axis[nearest(this.axis, x)], "x");
+    const left =
+      x === null || !this.plot || !this.axis.length ? -10 : this.plot.valToPos(this.axis[nearest(this.axis, x)], "x");
     this.plot?.setCursor({ left, top: x === null ? -10 : 0 });
   }
 
@@ -214,14 +237,19 @@ class LineChart {
 
   lastKnown() {
     const known = (values) => values.findLastIndex((value) => value !== null);
-    return Math.max(-1, ...this.lines.map((line, place) => (["mean", "line"].includes(line.kind) ? known(this.data[place + 1]) : -1)));
+    return Math.max(
+      -1,
+      ...this.lines.map((line, place) => (["mean", "line"].includes(line.kind) ? known(this.data[place + 1]) : -1)),
+    );
   }
 
   /** A marker every so many pixels of each mean, each method a little further on. */
   paintMarkers(plot) {
     const scale = devicePixelRatio;
     const ground = inkOf("--card");
-    const means = this.lines.map((line, place) => [line, place + 1]).filter(([line]) => line.kind === "mean" || line.kind === "line");
+    const means = this.lines
+      .map((line, place) => [line, place + 1])
+      .filter(([line]) => line.kind === "mean" || line.kind === "line");
     plot.ctx.save();
     plot.ctx.setLineDash([]);
     means.forEach(([line, series], turn) => {
@@ -233,7 +261,15 @@ class LineChart {
         const x = plot.valToPos(plot.data[0][place], "x", true);
         if (x < next - 1 && !(values.length < 8)) continue;
         if (x < plot.bbox.left - 1 || x > plot.bbox.left + plot.bbox.width + 1) continue;
-        paintMarker(plot.ctx, look.marker, x, plot.valToPos(values[place], "y", true), 3.6 * scale, look.colour, ground);
+        paintMarker(
+          plot.ctx,
+          look.marker,
+          x,
+          plot.valToPos(values[place], "y", true),
+          3.6 * scale,
+          look.colour,
+          ground,
+        );
         next = x + 70 * scale;
       }
     });

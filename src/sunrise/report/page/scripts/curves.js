@@ -1,7 +1,5 @@
 // The curves: a chart a task, and the controls that all of them obey.
 
-const AXES = { timesteps: "timesteps", env_steps: "simulator steps", hours: "hours" };
-
 class Curves {
   constructor(report) {
     this.report = report;
@@ -15,7 +13,14 @@ class Curves {
     this.grid = make("div", { class: "charts" });
     this.controls = make("div", { class: "controls" });
     this.note = make("p", { class: "note" });
-    this.section = make("section", { id: "curves", "aria-labelledby": "curves-title" }, make("h2", { id: "curves-title" }, "Learning curves"), this.controls, this.grid, this.note);
+    this.section = make(
+      "section",
+      { id: "curves", "aria-labelledby": "curves-title" },
+      make("h2", { id: "curves-title" }, "Learning curves"),
+      this.controls,
+      this.grid,
+      this.note,
+    );
     new ResizeObserver(() => this.fit()).observe(this.grid);
     this.seen = new IntersectionObserver((entries) => this.sight(entries), { rootMargin: "300px" });
     this.update();
@@ -24,7 +29,11 @@ class Curves {
   /** Take up the report as it is now: the first time, and whenever a run has logged. */
   update() {
     const runs = Object.values(this.report.runs);
-    const shape = JSON.stringify([this.report.arms, this.report.tasks, runs.map((run) => [run.id, run.arm, run.task, run.seed])]);
+    const shape = JSON.stringify([
+      this.report.arms,
+      this.report.tasks,
+      runs.map((run) => [run.id, run.arm, run.task, run.seed]),
+    ]);
     if (shape !== this.shape) {
       this.shape = shape;
       for (const panel of this.panels.values()) {
@@ -32,7 +41,7 @@ class Curves {
         panel.chart.remove();
       }
       this.panels.clear();
-      this.buildControls(runs);
+      fillControls(this, runs);
       this.grid.replaceChildren(...this.report.tasks.map((task) => this.panel(task)));
       this.grid.classList.toggle("one", this.report.tasks.length === 1);
     }
@@ -45,8 +54,16 @@ class Curves {
     const arms = this.report.arms.filter((arm) => runs.some((run) => run.arm === arm));
     const place = (arm) => this.report.arms.indexOf(arm);
     const lines = [
-      ...runs.map((run) => ({ key: run.id, label: `${run.arm}, seed ${run.seed}`, place: place(run.arm), kind: "seed", arm: run.arm })),
-      ...arms.flatMap((arm) => ["low", "high"].map((kind) => ({ key: `${arm} ${kind}`, label: arm, place: place(arm), kind, arm }))),
+      ...runs.map((run) => ({
+        key: run.id,
+        label: `${run.arm}, seed ${run.seed}`,
+        place: place(run.arm),
+        kind: "seed",
+        arm: run.arm,
+      })),
+      ...arms.flatMap((arm) =>
+        ["low", "high"].map((kind) => ({ key: `${arm} ${kind}`, label: arm, place: place(arm), kind, arm })),
+      ),
       ...arms.map((arm) => ({ key: arm, label: arm, place: place(arm), kind: "mean", arm })),
     ];
     const chart = new LineChart(this.group, {
@@ -57,97 +74,23 @@ class Curves {
       told: (at) => this.told(task, at),
     });
     const behind = tableBehind(`${task}, as drawn`, () => this.table(task));
-    this.panels.set(task, { task, arms, chart, behind, runs: () => Object.values(this.report.runs).filter((run) => run.task === task), known: new Map() });
+    this.panels.set(task, {
+      task,
+      arms,
+      chart,
+      behind,
+      runs: () => Object.values(this.report.runs).filter((run) => run.task === task),
+      known: new Map(),
+    });
     this.seen.observe(chart.holder);
-    return make("figure", { class: "card" }, make("figcaption", {}, make("h3", {}, task), make("span", { class: "axes" }, "return")), chart.holder, chart.readout, behind.details);
-  }
-
-  // -- controls ----------------------------------------------------------------------------------------------------------
-
-  buildControls(runs) {
-    const seeds = [...new Set(runs.map((run) => run.seed))].sort((a, b) => a - b);
-    const hours = runs.some((run) => run.eval.hours);
-    const simulated = runs.some((run) => run.action_repeat !== 1);
-    const axes = Object.keys(AXES).filter((name) => name === "timesteps" || (name === "hours" ? hours : simulated));
-    this.axis = axes.includes(this.axis) ? this.axis : "timesteps";
-    this.controls.replaceChildren(
-      this.toggles("Methods", this.report.arms, "arms", (arm, place) => [lineSample(place), make("span", {}, arm)]),
-      this.toggles("Seeds", seeds, "seeds", (seed) => [String(seed)]),
-      this.smoothing(runs),
-      this.choice("Axis", axes),
-      make("fieldset", {}, make("legend", {}, "Show"), this.check("interval", "band"), this.check("single seeds", "singles")),
-      this.zoomButtons(),
+    return make(
+      "figure",
+      { class: "card" },
+      make("figcaption", {}, make("h3", {}, task), make("span", { class: "axes" }, "return")),
+      chart.holder,
+      chart.readout,
+      behind.details,
     );
-  }
-
-  toggles(title, names, kind, content) {
-    for (const name of this.hidden[kind]) if (!names.includes(name)) this.hidden[kind].delete(name);
-    const buttons = names.map((name, place) => {
-      const button = make("button", { type: "button", class: "toggle", "aria-pressed": String(!this.hidden[kind].has(name)) }, content(name, place));
-      button.addEventListener("click", () => {
-        const gone = this.hidden[kind];
-        if (gone.has(name)) gone.delete(name);
-        else gone.add(name);
-        button.setAttribute("aria-pressed", String(!gone.has(name)));
-        this.draw();
-      });
-      return button;
-    });
-    return make("fieldset", { class: `toggles ${kind}` }, make("legend", {}, title), make("div", { class: "wrap" }, buttons));
-  }
-
-  smoothing(runs) {
-    const longest = Math.max(1, ...runs.map((run) => run.eval.mean_return.length));
-    const most = Math.max(1, Math.min(25, Math.floor(longest / 4)));
-    const id = newId("smoothing");
-    const output = make("output", { for: id });
-    const say = () => (output.textContent = this.width === 1 ? "none" : `over ${this.width} evaluations`);
-    const slider = make("input", { type: "range", id, min: 0, max: most, step: 1, value: (this.width - 1) / 2 });
-    slider.addEventListener("input", () => {
-      this.width = 2 * Number(slider.value) + 1;
-      slider.setAttribute("aria-valuetext", this.width === 1 ? "none" : `mean over ${this.width} evaluations`);
-      say();
-      this.draw();
-    });
-    say();
-    return make("fieldset", { class: "smoothing" }, make("legend", {}, make("label", { for: id }, "Smoothing")), make("div", { class: "wrap" }, slider, output));
-  }
-
-  choice(title, names) {
-    const group = newId("axis");
-    const options = names.map((name) => {
-      const input = make("input", { type: "radio", name: group, value: name });
-      input.checked = name === this.axis;
-      input.addEventListener("change", () => {
-        this.axis = name;
-        this.group.range = null;
-        this.draw();
-        this.group.zoom(null);
-      });
-      return make("label", { class: "radio" }, input, make("span", {}, AXES[name]));
-    });
-    return make("fieldset", { class: "choice" }, make("legend", {}, title), make("div", { class: "wrap joined" }, options));
-  }
-
-  check(text, name) {
-    const input = make("input", { type: "checkbox" });
-    input.checked = this[name];
-    input.addEventListener("change", () => {
-      this[name] = input.checked;
-      this.draw();
-    });
-    return make("label", { class: "check" }, input, text);
-  }
-
-  zoomButtons() {
-    const act = { "Zoom in": ["+", () => this.group.scale(0.5)], "Zoom out": ["−", () => this.group.scale(2)], "Move left": ["←", () => this.group.pan(-0.25)], "Move right": ["→", () => this.group.pan(0.25)] };
-    const buttons = Object.entries(act).map(([label, [sign, click]]) => make("button", { type: "button", class: "small", "aria-label": label, title: label, click }, sign));
-    const reset = make("button", { type: "button", class: "small", click: () => this.group.zoom(null) }, "Reset");
-    const late = [buttons[1], buttons[2], buttons[3], reset];
-    const changed = (range) => late.forEach((button) => button.setAttribute("aria-disabled", String(!range)));
-    this.group.changed = changed;
-    changed(this.group.range);
-    return make("fieldset", { class: "zoom" }, make("legend", {}, "Zoom"), make("div", { class: "wrap" }, buttons, reset));
   }
 
   // -- drawing -----------------------------------------------------------------------------------------------------------
@@ -175,7 +118,17 @@ class Curves {
     const axis = commonAxis(drawable.map((run) => this.axisOf(run)));
     const nothing = new Array(axis.length).fill(null);
     panel.shown = drawable.filter((run) => !this.hidden.arms.has(run.arm) && !this.hidden.seeds.has(run.seed));
-    panel.parts = new Map(panel.arms.map((arm) => [arm, this.partOf(panel, arm, panel.shown.filter((run) => run.arm === arm), axis)]));
+    panel.parts = new Map(
+      panel.arms.map((arm) => [
+        arm,
+        this.partOf(
+          panel,
+          arm,
+          panel.shown.filter((run) => run.arm === arm),
+          axis,
+        ),
+      ]),
+    );
     const values = panel.chart.lines.map((line) => {
       const part = panel.parts.get(line.arm);
       if (line.kind === "seed") return (this.singles && part.seeds.get(line.key)) || nothing;
@@ -194,7 +147,9 @@ class Curves {
     this.drawRest();
     this.note.textContent =
       `Horizontal: ${AXES[this.axis]}. Bands: 95 % bootstrap interval of the mean over the seeds shown. A mean ends where the first of its seeds ends.` +
-      (this.width > 1 ? ` Each point is the mean of up to ${this.width} evaluations about it; tables of scores are not smoothed.` : "");
+      (this.width > 1
+        ? ` Each point is the mean of up to ${this.width} evaluations about it; tables of scores are not smoothed.`
+        : "");
   }
 
   drawPanel(panel) {
@@ -228,7 +183,8 @@ class Curves {
   redraw() {
     for (const panel of this.panels.values()) panel.chart.outdated = true;
     this.draw();
-    for (const [place, sample] of [...this.controls.querySelectorAll(".sample")].entries()) sample.replaceWith(lineSample(place));
+    for (const [place, sample] of [...this.controls.querySelectorAll(".sample")].entries())
+      sample.replaceWith(lineSample(place));
   }
 
   fit() {
@@ -245,7 +201,15 @@ class Curves {
       const { mean, low, high } = panel.parts.get(arm);
       if (mean[at] === null || mean[at] === undefined) continue;
       const between = low[at] === null ? "" : ` [${shown(low[at])}, ${shown(high[at])}]`;
-      parts.push(make("span", { class: "value" }, lineSample(this.report.arms.indexOf(arm)), make("b", {}, arm), ` ${shown(mean[at])}${between}`));
+      parts.push(
+        make(
+          "span",
+          { class: "value" },
+          lineSample(this.report.arms.indexOf(arm)),
+          make("b", {}, arm),
+          ` ${shown(mean[at])}${between}`,
+        ),
+      );
     }
     return parts;
   }
@@ -253,14 +217,29 @@ class Curves {
   table(task) {
     const panel = this.panels.get(task);
     const arms = panel.arms.filter((arm) => panel.parts.get(arm).mean.length);
-    const columns = [{ name: AXES[this.axis], number: true }, ...arms.flatMap((arm) => [{ name: arm, number: true }, { name: `${arm}: interval`, number: true }])];
+    const columns = [
+      { name: AXES[this.axis], number: true },
+      ...arms.flatMap((arm) => [
+        { name: arm, number: true },
+        { name: `${arm}: interval`, number: true },
+      ]),
+    ];
     const rows = spreadOut(panel.chart.axis.length, 60).map((at) => [
       { text: shown(panel.chart.axis[at], this.axis === "hours" ? 3 : 0), value: panel.chart.axis[at] },
       ...arms.flatMap((arm) => {
         const { mean, low, high } = panel.parts.get(arm);
-        return [{ text: shown(mean[at]), value: mean[at] }, low[at] === null || low[at] === undefined ? "–" : { text: `${shown(low[at])} to ${shown(high[at])}`, value: low[at] }];
+        return [
+          { text: shown(mean[at]), value: mean[at] },
+          low[at] === null || low[at] === undefined
+            ? "–"
+            : { text: `${shown(low[at])} to ${shown(high[at])}`, value: low[at] },
+        ];
       }),
     ]);
-    return sortedTable(`${task}: mean return over seeds${this.width > 1 ? `, smoothed over ${this.width} evaluations` : ""}`, columns, rows);
+    return sortedTable(
+      `${task}: mean return over seeds${this.width > 1 ? `, smoothed over ${this.width} evaluations` : ""}`,
+      columns,
+      rows,
+    );
   }
 }

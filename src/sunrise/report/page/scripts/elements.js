@@ -24,10 +24,18 @@ const newId = (stem) => `${stem}-${++lastId}`;
 function shown(number, digits) {
   if (number === null || number === undefined || Number.isNaN(number)) return "–";
   const size = Math.abs(number);
-  const decimals = digits ?? (size >= 100 || Number.isInteger(number) ? 0 : size >= 1 ? 2 : size >= 0.001 || size === 0 ? 3 : null);
+  const decimals =
+    digits ?? (size >= 100 || Number.isInteger(number) ? 0 : size >= 1 ? 2 : size >= 0.001 || size === 0 ? 3 : null);
   if (decimals === null) return number.toExponential(2).replaceAll("-", "−");
   const key = `${decimals} ${digits === undefined ? 0 : decimals}`;
-  if (!FORMATS.has(key)) FORMATS.set(key, new Intl.NumberFormat("en-US", { maximumFractionDigits: decimals, minimumFractionDigits: digits === undefined ? 0 : decimals }));
+  if (!FORMATS.has(key))
+    FORMATS.set(
+      key,
+      new Intl.NumberFormat("en-US", {
+        maximumFractionDigits: decimals,
+        minimumFractionDigits: digits === undefined ? 0 : decimals,
+      }),
+    );
   return FORMATS.get(key).format(number).replace("-", "−");
 }
 
@@ -60,10 +68,14 @@ function sortedTable(caption, columns, rows, options = {}) {
     const button = make("button", { type: "button", class: "sort", click: () => sortBy(place) }, column.name);
     return make("th", { scope: "col", class: column.number ? "number" : null }, options.fixed ? column.name : button);
   });
-  const keyOf = (cell) => (cell !== null && typeof cell === "object" ? cell.value ?? cell.text ?? null : cell);
+  const keyOf = (cell) => (cell !== null && typeof cell === "object" ? (cell.value ?? cell.text ?? null) : cell);
   const lines = rows.map((cells) => ({
     keys: cells.map((cell) => (cell instanceof Node ? cell.textContent : keyOf(cell))),
-    row: make("tr", {}, cells.map((cell, place) => tableCell(cell, columns[place], place === 0))),
+    row: make(
+      "tr",
+      {},
+      cells.map((cell, place) => tableCell(cell, columns[place], place === 0)),
+    ),
   }));
   const key = [caption.split(":")[0], ...columns.map((column) => column.name)].join();
   const order = ORDERS.get(key) ?? { place: -1, falling: false };

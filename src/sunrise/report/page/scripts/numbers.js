@@ -17,10 +17,13 @@ function unpacked(text) {
     const [bottom, size] = [Number(low), (Number(high) - Number(low)) / 65534];
     return Float64Array.from(steps, (step) => (step === 65535 ? NaN : bottom + step * size));
   }
-  return kind === "d" ? new Float64Array(bytesOf(text.slice(1))) : Float64Array.from(new Float32Array(bytesOf(text.slice(1))));
+  return kind === "d"
+    ? new Float64Array(bytesOf(text.slice(1)))
+    : Float64Array.from(new Float32Array(bytesOf(text.slice(1))));
 }
 
-const unpackedAll = (columns) => Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, unpacked(packed)]));
+const unpackedAll = (columns) =>
+  Object.fromEntries(Object.entries(columns).map(([name, packed]) => [name, unpacked(packed)]));
 
 function bytesOf(packed) {
   const binary = atob(packed);
@@ -53,7 +56,8 @@ function smoothed(values, width) {
 function commonAxis(axes, most = 1200) {
   const first = axes[0];
   if (!first) return new Float64Array(0);
-  const equal = (axis) => axis === first || (axis.length === first.length && axis.every((x, place) => x === first[place]));
+  const equal = (axis) =>
+    axis === first || (axis.length === first.length && axis.every((x, place) => x === first[place]));
   if (axes.every(equal)) return first;
   const union = Float64Array.from(new Set(axes.flatMap((axis) => Array.from(axis)))).sort();
   if (union.length <= most) return union;
@@ -84,7 +88,7 @@ const RESAMPLES = 500;
 const ALL_UP_TO = 4; // so few seeds can be drawn in so few ways that all are taken
 const drawn = new Map();
 
-/** Which of n seeds each of the resamples takes: all ways, or many, by a small generator that is the same on every page. */
+/** Which of n seeds each of the resamples takes: all ways, or many, by a generator that is the same on every page. */
 function resamples(n) {
   if (!drawn.has(n)) {
     const count = n <= ALL_UP_TO ? n ** n : RESAMPLES;

@@ -12,7 +12,14 @@ class Page {
     this.curves = new Curves(this.report);
     this.ensemble = new EnsembleView(this.report);
     this.parts = { head: make("header", { class: "head" }), live: make("div"), scores: make("div"), rest: make("div") };
-    this.main.replaceChildren(this.parts.head, this.parts.live, this.curves.section, this.parts.scores, this.ensemble.section, this.parts.rest);
+    this.main.replaceChildren(
+      this.parts.head,
+      this.parts.live,
+      this.curves.section,
+      this.parts.scores,
+      this.ensemble.section,
+      this.parts.rest,
+    );
     this.draw();
   }
 
@@ -23,7 +30,13 @@ class Page {
     if (isNew("title", "sentence", "about", "warnings")) {
       document.title = report.title;
       const about = report.about ? [make("p", { class: "lead" }, report.about)] : [];
-      parts.head.replaceChildren(make("p", { class: "brand" }, "SUNRISE report"), make("h1", {}, report.title), make("p", { class: "sentence" }, report.sentence), ...about, ...this.warnings());
+      parts.head.replaceChildren(
+        make("p", { class: "brand" }, "SUNRISE report"),
+        make("h1", {}, report.title),
+        make("p", { class: "sentence" }, report.sentence),
+        ...about,
+        ...this.warnings(),
+      );
     }
     if (report.live) parts.live.replaceChildren(liveSection(report));
     this.curves.section.hidden = !Object.values(report.runs).some((run) => run.eval.mean_return.length);
@@ -32,28 +45,65 @@ class Page {
     this.ensemble.update();
     parts.rest.replaceChildren(...runSections(report));
     this.drawContents();
-    document.querySelector("footer").replaceChildren(make("p", {}, report.made), make("p", {}, "Curves are drawn by uPlot (MIT licence, © Leon Sorokin), which is part of this page." + (report.live ? "" : " Nothing here comes from a network.")));
+    document
+      .querySelector("footer")
+      .replaceChildren(
+        make("p", {}, report.made),
+        make(
+          "p",
+          {},
+          "Curves are drawn by uPlot (MIT licence, © Leon Sorokin), which is part of this page." +
+            (report.live ? "" : " Nothing here comes from a network."),
+        ),
+      );
   }
 
   warnings() {
     const { warnings } = this.report;
     if (!warnings.length) return [];
-    const title = warnings.length === 1 ? "One thing to know before reading on" : `${warnings.length} things to know before reading on`;
-    return [make("div", { class: "warnings", role: "region", "aria-label": "Warnings" }, make("h2", {}, make("span", { "aria-hidden": "true" }, "⚠ "), title), make("ul", {}, warnings.map((text) => make("li", {}, text))))];
+    const title =
+      warnings.length === 1
+        ? "One thing to know before reading on"
+        : `${warnings.length} things to know before reading on`;
+    return [
+      make(
+        "div",
+        { class: "warnings", role: "region", "aria-label": "Warnings" },
+        make("h2", {}, make("span", { "aria-hidden": "true" }, "⚠ "), title),
+        make(
+          "ul",
+          {},
+          warnings.map((text) => make("li", {}, text)),
+        ),
+      ),
+    ];
   }
 
   drawScores() {
     const { tables, intervals, profiles } = this.report.scores;
     if (!tables.length && !intervals.length && !profiles.length) return this.parts.scores.replaceChildren();
-    const figures = [...intervals.map((content) => intervalPicture(content, this.report.arms)), ...profiles.map((content) => profilePicture(content, this.report.arms))];
-    const section = make("section", { id: "scores", "aria-labelledby": "scores-title" }, make("h2", { id: "scores-title" }, "Scores"));
-    for (const table of tables) section.append(sortedTable(table.title, table.columns, table.rows), ...(table.note ? [make("p", { class: "note" }, table.note)] : []));
+    const figures = [
+      ...intervals.map((content) => intervalPicture(content, this.report.arms)),
+      ...profiles.map((content) => profilePicture(content, this.report.arms)),
+    ];
+    const section = make(
+      "section",
+      { id: "scores", "aria-labelledby": "scores-title" },
+      make("h2", { id: "scores-title" }, "Scores"),
+    );
+    for (const table of tables)
+      section.append(
+        sortedTable(table.title, table.columns, table.rows),
+        ...(table.note ? [make("p", { class: "note" }, table.note)] : []),
+      );
     section.append(make("div", { class: "charts" }, figures));
     return this.parts.scores.replaceChildren(section);
   }
 
   drawContents() {
-    const links = [...this.main.querySelectorAll("section[id]")].filter((section) => !section.hidden).map((section) => make("li", {}, make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
+    const links = [...this.main.querySelectorAll("section[id]")]
+      .filter((section) => !section.hidden)
+      .map((section) => make("li", {}, make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
     document.querySelector("nav ul").replaceChildren(...links);
   }
 
@@ -80,7 +130,11 @@ class Page {
     const all = (selector) => [...this.main.querySelectorAll(selector)];
     const named = (details) => details.querySelector("summary").textContent;
     const open = new Set(all("details[open]").map(named));
-    const scrolls = all(".scroll, .folds").map((box) => [box.getAttribute("aria-label") ?? box.className, box.scrollTop, box.scrollLeft]);
+    const scrolls = all(".scroll, .folds").map((box) => [
+      box.getAttribute("aria-label") ?? box.className,
+      box.scrollTop,
+      box.scrollLeft,
+    ]);
     const focused = document.activeElement;
     const section = focused?.closest("section")?.id;
     const places = () => all(`#${section} :is(a, button, input, select, summary, [tabindex])`);

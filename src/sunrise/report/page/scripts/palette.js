@@ -28,14 +28,19 @@ function lookOf(place) {
   const round = Math.floor(place / COLOURS);
   const name = `--ink-${place % COLOURS}`;
   if (!inks.has(name)) inks.set(name, inkOf(name));
-  return { colour: inks.get(name), dash: DASHES[(place + round) % DASHES.length], marker: MARKERS[(place + 3 * round) % MARKERS.length] };
+  return {
+    colour: inks.get(name),
+    dash: DASHES[(place + round) % DASHES.length],
+    marker: MARKERS[(place + 3 * round) % MARKERS.length],
+  };
 }
 
 const faint = (colour, share) => colour.replace("rgb(", "rgba(").replace(")", `, ${share})`);
 
 /** A marker's outline about a point, as lists of points; rings are drawn as circles. */
 function markerPoints(marker, x, y, r) {
-  const about = (angles, size = r) => angles.map((a) => [x + size * Math.sin((a * Math.PI) / 180), y - size * Math.cos((a * Math.PI) / 180)]);
+  const about = (angles, size = r) =>
+    angles.map((a) => [x + size * Math.sin((a * Math.PI) / 180), y - size * Math.cos((a * Math.PI) / 180)]);
   if (marker === "square") return about([45, 135, 225, 315], r * 1.2);
   if (marker === "triangle") return about([0, 120, 240], r * 1.5);
   if (marker === "down") return about([60, 180, 300], r * 1.5);
@@ -76,9 +81,16 @@ function markerShape(place, x, y, r) {
   const kind = `ink-${place % COLOURS}`;
   const { marker } = lookOf(place);
   const corners = markerPoints(marker, x, y, r);
-  if (corners) return make("svg:polygon", { points: corners.map((c) => c.map((v) => v.toFixed(1)).join(",")).join(" "), class: `fill ${kind}` });
+  if (corners)
+    return make("svg:polygon", {
+      points: corners.map((c) => c.map((v) => v.toFixed(1)).join(",")).join(" "),
+      class: `fill ${kind}`,
+    });
   if (marker === "cross" || marker === "plus") {
-    const path = marker === "cross" ? `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}` : `M${x - r} ${y}H${x + r}M${x} ${y - r}V${y + r}`;
+    const path =
+      marker === "cross"
+        ? `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}`
+        : `M${x - r} ${y}H${x + r}M${x} ${y - r}V${y + r}`;
     return make("svg:path", { d: path, class: `line ${kind}`, "stroke-width": 2 });
   }
   return make("svg:circle", { cx: x, cy: y, r, class: marker === "ring" ? `line ground ${kind}` : `fill ${kind}` });
@@ -86,6 +98,19 @@ function markerShape(place, x, y, r) {
 
 /** A short sample of a method's line. */
 function lineSample(place) {
-  const line = make("svg:line", { x1: 1, y1: 7, x2: 33, y2: 7, "stroke-width": 2.25, "stroke-dasharray": lookOf(place).dash.join(" ") || null, class: `line ink-${place % COLOURS}` });
-  return make("svg:svg", { width: 34, height: 14, viewBox: "0 0 34 14", class: "sample", "aria-hidden": "true" }, line, markerShape(place, 17, 7, 3.6));
+  const line = make("svg:line", {
+    x1: 1,
+    y1: 7,
+    x2: 33,
+    y2: 7,
+    "stroke-width": 2.25,
+    "stroke-dasharray": lookOf(place).dash.join(" ") || null,
+    class: `line ink-${place % COLOURS}`,
+  });
+  return make(
+    "svg:svg",
+    { width: 34, height: 14, viewBox: "0 0 34 14", class: "sample", "aria-hidden": "true" },
+    line,
+    markerShape(place, 17, 7, 3.6),
+  );
 }

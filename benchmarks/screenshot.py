@@ -1,6 +1,6 @@
 """The picture of the report's page in the README, from the committed evaluations of our runs.
 
-`.venv/bin/python benchmarks/screenshot.py` writes docs/pictures/report.png. It needs Chromium.
+`.venv/bin/python benchmarks/screenshot.py` writes docs/images/report.png. It needs Chromium.
 """
 
 import shutil

@@ -9,6 +9,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
+from sunrise.experiments.executor import execute
 from sunrise.experiments.outcome import write_outcome
 from sunrise.experiments.paper import (
     ATARI_TABLE,
@@ -22,7 +23,7 @@ from sunrise.experiments.paper import (
     Scale,
     under,
 )
-from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.plan import protocol, results
 from sunrise.experiments.runs import expand
 
 HERE = Path(__file__).parent

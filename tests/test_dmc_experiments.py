@@ -12,9 +12,10 @@ from sunrise.config.length import Length
 from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
+from sunrise.experiments.executor import execute
 from sunrise.experiments.outcome import scores_at, write_outcome
 from sunrise.experiments.paper import DMC, EXPERIMENTS, published_score
-from sunrise.experiments.plan import execute, protocol, results
+from sunrise.experiments.plan import protocol, results
 from sunrise.experiments.runs import Run, choose, configured, expand
 
 

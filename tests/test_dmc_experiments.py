@@ -13,9 +13,9 @@ from sunrise.config.length import Length
 from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
+from sunrise.experiments.executor import execute
 from sunrise.experiments.outcome import outcome_of
 from sunrise.experiments.paper import DMC
-from sunrise.experiments.plan import execute
 from sunrise.experiments.runs import Run, choose, configured, expand
 from sunrise.report.published import published_for
 from sunrise.report.results import find_runs, read_table

@@ -13,6 +13,7 @@ from sunrise.agents import AGENTS, Agent
 from sunrise.cli import main
 
 ROOT = Path(__file__).parents[1]
+CLUSTER = ROOT / "docs" / "cluster.md"
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 SMALL = {"total-timesteps": "60", "ensemble-size": "2", "batch-size": "4", "eval-freq": "0", "save-freq": "0"}
 SMALL |= {"learning-starts": "50", "buffer-size": "200", "net-arch": "8"}
@@ -24,6 +25,8 @@ OF_ALGORITHM = {
     "drq": PICTURES,
     "random": {"learning-starts": "50"},
 }
+GRID = next(text for language, text in re.findall(r"```(yaml)\n(.*?)```", CLUSTER.read_text(), re.DOTALL))
+"""The sweep's file that documents speak of."""
 
 
 def blocks(document: Path) -> Iterator[tuple[str, str]]:
@@ -66,7 +69,7 @@ def shortened(words: list[str]) -> list[str]:
         extra = {"total-timesteps": "70"}
     elif start[0] in ("evaluate", "record"):
         extra = {"episodes": "1"}
-    elif start[0] == "reproduce":
+    elif start[0] in ("reproduce", "sweep") and "watch" not in given:
         extra = {"dry-run": None}
     elif start[0] == "watch":  # it would never end
         extra = {"help": None}
@@ -87,6 +90,8 @@ def test_every_command_of_a_document_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # committed results are reported
+    (tmp_path / "grid.yaml").write_text(GRID)
+    (tmp_path / "out" / "runs").mkdir(parents=True)
     for words in commands(document):
         code: Any = 0
         try:

@@ -18,6 +18,7 @@ from sunrise.config.resolve import without_auto
 from sunrise.config.settings import flatten_config
 from sunrise.envs.make import as_vector
 from sunrise.errors import SunriseError
+from sunrise.experiments.executor import execute
 from sunrise.experiments.outcome import outcome_of
 from sunrise.experiments.paper import (
     EXPERIMENTS,
@@ -30,9 +31,10 @@ from sunrise.experiments.paper import (
     Scale,
     published,
 )
-from sunrise.experiments.plan import agent_of, execute
 from sunrise.experiments.runs import Run, choose, configured, expand
 from sunrise.experiments.toy import fit_cubic
+from sunrise.experiments.trial import agent_of
+from sunrise.machine import labelled
 from sunrise.report.results import find_runs
 from tests.toys import Counter
 
@@ -173,7 +175,7 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     execute(runs[:1])
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), labelled(arm=runs[1].arm.name):
         agent_of(runs[1]).learn(40, callback=stop, progress_bar=False)
     before = [(run.folder / "config.json").stat().st_mtime_ns for run in runs]
     assert runs[1].begun
@@ -191,7 +193,10 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     scale = Scale((HOPPER,), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)
     bad, good = expand(experiment, scale, tmp_path, "ours", TINY)
     bad = bad._replace(settings={**bad.settings, "learning_rate": 1e30})
-    assert execute([bad, good]) == ["[1/2] N = 1 on sunrise/Hopper-v0, seed 1"]
+    (failure,) = execute([bad, good])
+    assert failure.run == bad
+    assert "is not finite" in failure.why
+    assert "Traceback" in (bad.folder / "failure.txt").read_text()
     assert [run.status for run in find_runs([bad.folder, good.folder]).runs] == ["failed", "finished"]
 
 

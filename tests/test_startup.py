@@ -59,6 +59,6 @@ def test_a_run_is_inspected_without_what_computes(tmp_path: Path) -> None:
 
 def test_a_command_is_a_file_and_a_line() -> None:
     files = {path.stem for path in Path(commands.__file__).parent.glob("*.py")}
-    assert files - {"__init__", "flags", "learning"} == set(COMMANDS)
+    assert files - {"__init__", "execution", "flags", "learning"} == set(COMMANDS)
     for name in COMMANDS:
         assert callable(importlib.import_module(f"sunrise.commands.{name}").run)

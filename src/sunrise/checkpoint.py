@@ -20,13 +20,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sunrise.errors import DamagedError
+from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import PART, Folder
 from sunrise.manifest import AGENTS, FACTS, MANIFEST, SEGMENT, STATE, Manifest, Segment, Span, Sum, check, sum_of
 from sunrise.saved import LARGEST, Checkpoint, damage
+from sunrise.store.ownership import Ownership
 from sunrise.tensors import write_arrays
 
 STEP, GONE = re.compile(r"step-(\d{9,18})"), re.compile(r"\.gone-\d+(-\d+)?")
+MINE = re.compile(r"\.[0-9a-f]{16}$")
+"""The end of a name that only one owner of the folder writes to."""
 TRIES = 50
 """How often a reader looks again because what it read was pruned meanwhile."""
 T = TypeVar("T")
@@ -58,9 +61,10 @@ class Snapshot(NamedTuple):
 class Checkpoints:
     """The checkpoints of one run."""
 
-    def __init__(self, folder: Folder | Path, keep: int = 2) -> None:
+    def __init__(self, folder: Folder | Path, keep: int = 2, ownership: Ownership | None = None) -> None:
         self.folder = Folder(folder.parent).sub(folder.name) if isinstance(folder, Path) else folder
         self.keep = keep
+        self.ownership = ownership or Ownership(self.folder)
         self.replay = self.folder.sub("replay")
         self.segments: list[Segment] = []
         """Those that the newest checkpoint needs."""
@@ -138,33 +142,40 @@ class Checkpoints:
     def go_on_from(self, found: Checkpoint) -> None:
         """Continue after a checkpoint; what is newer was damaged, or is being made again."""
         self.segments = found.manifest.segments
-        for timesteps in self.steps():
-            if timesteps > found.manifest.timesteps:
-                self._remove(timesteps)
+        with self.ownership.publishing():
+            for timesteps in self.steps():
+                if timesteps > found.manifest.timesteps:
+                    self._remove(timesteps)
 
     def sweep(self) -> None:
         """Remove what a kill left behind half written or half removed."""
-        for name in self.folder.folders():
-            if GONE.fullmatch(name) or (PART.fullmatch(name) and STEP.fullmatch(name[1:-5])):
-                self._remove_files(name)
-        for name in self.replay.names():
-            if PART.fullmatch(name) and SEGMENT.fullmatch(name[1:-5]):
-                self.replay.remove(name)
+        with self.ownership.publishing():
+            for name in self.folder.folders():
+                if GONE.fullmatch(name) or (PART.fullmatch(name) and STEP.fullmatch(MINE.sub("", name[1:-5]))):
+                    self._remove_files(name)
+            for name in self.replay.names():
+                if PART.fullmatch(name) and SEGMENT.fullmatch(MINE.sub("", name[1:-5])):
+                    self.replay.remove(name)
+
+    def _part(self, name: str) -> str:
+        """Where something is written until it is whole: a name that no other owner writes to."""
+        return f".{name}.{self.ownership.token}.part" if self.ownership.token else f".{name}.part"
 
     def write(self, snapshot: Snapshot) -> None:
         """Write a checkpoint; then remove what none of those that stay needs."""
-        part = self.folder.sub(f".{self.name(snapshot.timesteps)}.part")
+        part = self.folder.sub(self._part(self.name(snapshot.timesteps)))
+        file = f"segment-{self.segments[-1].number + 1 if self.segments else 0:06d}.safetensors"
         try:
             segments = [
                 s for s in self.segments if any(s.spans[r].stop > oldest for r, oldest in snapshot.oldest.items())
             ]
             if any(span.stop > span.start for span in snapshot.spans.values()):
-                file = f"segment-{self.segments[-1].number + 1 if self.segments else 0:06d}.safetensors"
                 self.replay.make()
-                self.replay.remove(f".{file}.part")
-                total = write_summed(self.replay, f".{file}.part", snapshot.rows)
-                self.replay.rename(f".{file}.part", file)
-                self.replay.sync()
+                self.replay.remove(self._part(file))
+                total = write_summed(self.replay, self._part(file), snapshot.rows)
+                with self.ownership.publishing():
+                    self.replay.rename(self._part(file), file)
+                    self.replay.sync()
                 segments = [*segments, Segment(file, total, dict(snapshot.spans))]
             self._remove_files(part.path.name)
             part.make(new=True)
@@ -176,14 +187,24 @@ class Checkpoints:
             with part.open(FACTS, LARGEST[FACTS]) as facts:
                 files[FACTS] = sum_of(facts)
             part.write(MANIFEST, Manifest(snapshot.timesteps, files, segments).encode())
-            if snapshot.timesteps in self.steps():
-                self._remove(snapshot.timesteps)
-            self.folder.rename(part.path.name, self.name(snapshot.timesteps))
-            self.folder.sync()
-        except BaseException:
-            with suppress(OSError, DamagedError):
+            with self.ownership.publishing():
+                self._publish(part.path.name, snapshot, segments)
+        except BaseException as error:
+            with suppress(OSError, SunriseError):
+                self._remove_files(part.path.name)
+                self.replay.remove(self._part(file))
                 self.sweep()
+            if isinstance(error, OSError):
+                with suppress(OSError), self.ownership.publishing():
+                    pass  # where somebody took the folder over and swept, that is the reason
             raise
+
+    def _publish(self, part: str, snapshot: Snapshot, segments: list[Segment]) -> None:
+        """Make a written checkpoint the newest one."""
+        if snapshot.timesteps in self.steps():
+            self._remove(snapshot.timesteps)
+        self.folder.rename(part, self.name(snapshot.timesteps))
+        self.folder.sync()
         self.segments = segments
         for timesteps in self.steps():
             if timesteps > snapshot.timesteps:  # the timesteps were counted anew

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -46,4 +46,19 @@ def versions() -> Mapping[str, str]:
 def beginning(action_repeat: int, device: str, command: list[str]) -> dict[str, Any]:
     """What there is to know about how a run begins, besides its settings."""
     known = {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(device)}
-    return {**known, "command": command}
+    return {**known, "command": command, **_labels}
+
+
+_labels: dict[str, Any] = {}
+
+
+@contextlib.contextmanager
+def labelled(**labels: Any) -> Iterator[None]:
+    """Runs that begin in here have these in config.json too, such as the arm of a sweep that they are."""
+    before = dict(_labels)
+    _labels.update(labels)
+    try:
+        yield
+    finally:
+        _labels.clear()
+        _labels.update(before)

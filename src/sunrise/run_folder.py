@@ -1,9 +1,6 @@
 """A run's folder: results are data, one row an event, flushed as they happen."""
 
 import contextlib
-import fcntl
-import os
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +12,11 @@ from sunrise.errors import DamagedError, SunriseError
 from sunrise.folder import Folder
 from sunrise.logs import Logs
 from sunrise.machine import beginning
+from sunrise.store.ownership import Ownership, is_in_use
 
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
-CONFIG, STATUS, LOCK = "config.json", "status.json", ".lock"
+CONFIG, STATUS = "config.json", "status.json"
 CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
 """Settings that a command may change while a run goes on."""
 
@@ -37,8 +35,7 @@ class RunFolder:
         self._config: dict[str, Any] = {}
         self.purge_step: int | None = None
         """The first timestep that is logged again: what TensorBoard has of it and later was written in vain."""
-        self._lock = contextlib.ExitStack()
-        self._locked = False
+        self.ownership = Ownership(self.files)
 
     @property
     def holds_a_run(self) -> bool:
@@ -67,7 +64,8 @@ class RunFolder:
             raise SunriseError(f"the run's folder {self.path} cannot be made: {error.strerror}.") from None
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        self.files.write(CONFIG, documents.sealed(config))
+        with self.ownership.publishing():
+            self.files.write(CONFIG, documents.sealed(config))
         self._config = dict(config)
 
     def go_on_with(self, config: Mapping[str, Any], action_repeat: int) -> None:
@@ -91,30 +89,24 @@ class RunFolder:
 
     def lock(self) -> None:
         """Keep every other process out; the lock goes with the process that holds it."""
-        if self._locked:
+        if self.ownership.token:
             return
-        with contextlib.ExitStack() as stack:
-            self.files.hold()
-            stack.callback(self.files.release)
-            descriptor = stack.enter_context(self.files.change(LOCK))
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                owner = re.fullmatch(rb"process \d{1,10}\n", os.pread(descriptor, 100, 0))
-                who = owner.group().decode().strip() if owner else "another process"
-                raise SunriseError(f"{self.path} is in use by {who}: wait for it, or stop it.") from None
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()}\n".encode(), 0)
+        self.files.hold()
+        try:
+            self.ownership.take()
             for name in (CONFIG, STATUS):
                 self.files.remove(f".{name}.part")  # a kill left it
-            self._lock, self._locked = stack.pop_all(), True
+        except BaseException:
+            self.ownership.release()
+            self.files.release()
+            raise
 
     def cut_logs(self, vouched: Mapping[str, Any], timesteps: int) -> None:
         """Forget what was logged after a checkpoint: it will be logged again."""
-        status = self.read_status()
-        if "logs" in status:  # they are about to be others
-            self.status("stopped", max(timesteps, 0), max(timesteps, 0) * self.action_repeat)
-        self.logs.restore(vouched)
+        with self.ownership.publishing():
+            if "logs" in self.read_status():  # they are about to be others
+                self.status("stopped", max(timesteps, 0), max(timesteps, 0) * self.action_repeat)
+            self.logs.restore(vouched)
         self.purge_step = timesteps + 1
 
     @property
@@ -145,7 +137,8 @@ class RunFolder:
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             **more,
         }
-        self.files.write(STATUS, documents.sealed(content))
+        with self.ownership.publishing():
+            self.files.write(STATUS, documents.sealed(content))
 
     def read_status(self) -> dict[str, Any]:
         """The run's status.json; empty where it was killed before it had one, or where it is damaged.
@@ -167,16 +160,7 @@ class RunFolder:
 
     def is_in_use(self) -> bool:
         """Whether a process holds the folder, this one or another."""
-        if self._locked:
-            return True
-        try:
-            with self.files.open(LOCK, documents.SMALL) as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except (OSError, DamagedError):
-            return False
-        return False
+        return bool(self.ownership.token) or is_in_use(self.files)
 
     def read_eval(self) -> list[dict[str, float]]:
         """The rows of eval.csv as numbers."""
@@ -205,5 +189,5 @@ class RunFolder:
         self.close()  # a model that is dropped does not keep others out
 
     def close(self) -> None:
-        self._lock.close()
-        self._locked = False
+        self.ownership.release()
+        self.files.release()

@@ -72,8 +72,11 @@ def test_a_folder_that_is_a_link_leads_nowhere(name: str, arena: Arena, theirs: 
     run = arena.copy(tmp_path / "run")
     plant(run / name, theirs)
     before = everything(theirs)
-    with pytest.raises(SunriseError, match="is a link") if name != STEP else pytest.raises(SunriseError):
+    if name.endswith(".part"):  # nobody can know where a checkpoint will be written until it is whole
         arena.go_on(run)
+    else:
+        with pytest.raises(SunriseError, match="is a link") if name != STEP else pytest.raises(SunriseError):
+            arena.go_on(run)
     assert everything(theirs) == before
 
 

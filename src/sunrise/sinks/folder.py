@@ -40,11 +40,12 @@ class FolderSink:
     def _append(self, event: MetricsRow | Evaluated) -> None:
         with self.session.explained():
             self.folder.files.require_in_place()
-            if isinstance(event, MetricsRow):
-                self.folder.logs.append_metrics(event.row)
-            else:
-                row = {"timesteps": event.timesteps, **event.summary()}
-                self.folder.logs.append_evaluation([row[name] for name in EVAL_FIELDS])
+            with self.folder.ownership.publishing():
+                if isinstance(event, MetricsRow):
+                    self.folder.logs.append_metrics(event.row)
+                else:
+                    row = {"timesteps": event.timesteps, **event.summary()}
+                    self.folder.logs.append_evaluation([row[name] for name in EVAL_FIELDS])
             self.tensorboard(event)
 
     def close(self) -> None:

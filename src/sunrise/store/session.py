@@ -30,7 +30,7 @@ class Session:
 
     def __init__(self, folder: RunFolder, keep: int, about: Callable[[], Mapping[str, Any]]) -> None:
         self.folder, self.about = folder, about
-        self.checkpoints = Checkpoints(folder.checkpoints, keep)
+        self.checkpoints = Checkpoints(folder.checkpoints, keep, folder.ownership)
         self.spans: Mapping[str, Span] = {}
         """The rows of replay that are on disk."""
         self.saved_at, self.action_repeat = -1, 1

@@ -14,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from jaxtyping import Bool, Float, Int
 
 from sunrise.envs.answers import Failure, not_finite, outside
+from sunrise.envs.autoreset import ResetMask, autoreset_mode, last_observations
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.envs.vector import FAILED, UNSAID, AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
@@ -35,8 +36,9 @@ class Collector:
     """Steps E environments and closes their transitions.
 
     Every episode is reset with a seed derived from (run seed, environment, episode). Gymnasium's own vector
-    environments take such resets in each of their autoreset modes; a foreign one that resets itself is followed
-    as its mode says, and then its episodes after the first have no seed of ours.
+    environments take such resets in each of their autoreset modes. A foreign one, and one inside a wrapper, which may
+    know nothing of such resets, is followed as its mode says: where it resets itself, its episodes after the first have
+    no seed of ours.
 
     An environment that fails loses its episode and is made anew, as often as `restarts` allows. The others lose
     nothing; only a vector environment that is not of ours fails as a whole.
@@ -57,9 +59,12 @@ class Collector:
         self.gamma, self.truncation = gamma, truncation
         self.reward_noise, self.noise_rng = reward_noise, generator(seed, "reward noise")
         self.count = env.num_envs
-        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.mode = autoreset_mode(env)
         self.ours = env if isinstance(env, SyncEnvs | AsyncEnvs) else None
-        self.reseeds = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self.seeds_each = isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        """Whether a reset takes a seed for each environment; a foreign one takes one for all, at the start."""
+        self.reseeds = isinstance(env, SyncVectorEnv | AsyncVectorEnv) or self.mode == AutoresetMode.DISABLED
+        """Whether episodes begin by a reset of ours."""
         self.episode: Int[np.ndarray, "E"] = np.zeros(self.count, np.int64)
         self.acting: Int[np.ndarray, "E"] = rng.integers(members, size=self.count)
         """The member that acts in each environment for this episode, where one member acts."""
@@ -124,9 +129,11 @@ class Collector:
     def _reset(self, begin: Bool[np.ndarray, "E"]) -> tuple[Any, dict[int, Failure]]:
         """Reset some environments, each with the seed of its episode: what all show, and which of them failed."""
         seeds: Any = [self._seed(e, int(self.episode[e])) for e in range(self.count)]
+        if not self.seeds_each:
+            seeds = seeds[0] if begin.all() else None
         try:
             with self._waiting():
-                raw, info = self.env.reset(seed=seeds, options=None if begin.all() else {"reset_mask": begin})
+                raw, info = self.env.reset(seed=seeds, options=None if begin.all() else ResetMask(begin))
         except Exception as error:
             return None, dict.fromkeys(range(self.count), Failure.of(error))
         return raw, info.get(FAILED, {})
@@ -277,12 +284,3 @@ class Collector:
             e = int(bad[0])
             whose = f"It came from {self._name(e)}, {self._place(e)}."
             raise NonFiniteError(name, self.timesteps, f"{whose} Look at what it computes.")
-
-
-def last_observations(next_obs: Observation, done: Bool[np.ndarray, "E"], info: Mapping[str, Any]) -> Observation:
-    """The true last observation of each episode that is over, where environments have already begun the next."""
-    last = jax.tree.map(np.copy, next_obs)
-    for e in np.flatnonzero(done):
-        final = as_stored(info["final_obs"][e])
-        jax.tree.map(lambda rows, row, e=e: rows.__setitem__(e, row), last, final)
-    return last

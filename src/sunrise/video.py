@@ -39,7 +39,8 @@ def record_run(
     model = load_run(run, renderer, trust_env, algorithm)
     own, out = out is not None, out or run / "videos" / f"step-{model.num_timesteps:09d}.mp4"
     seed = model.config.run.seed if seed is None else seed
-    env = make_seen(model.config.run.env_id, env_options(model.config.env, model.config.run.env_id))
+    own_options = env_options(model.config.env, model.config.run.env_id)
+    env = make_seen(model.config.run.env_id, {"wrappers": model.config.run.wrapper, **own_options})
     videos = Folder(out.parent) if own else Folder(run).sub("videos")
     returns: list[float] = []
 

@@ -48,15 +48,17 @@ def load_run(
     from sunrise.agents.own import agent
     from sunrise.checkpoint import Checkpoints
     from sunrise.envs.renderers import resolve
+    from sunrise.envs.wrappers import trusted_wrappers
     from sunrise.manifest import AGENTS as AGENTS_FILE
     from sunrise.run_folder import RunFolder
 
     cls = agent(algorithm or config["algo"])
     settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
+    wrappers = trusted_wrappers(settings.get("wrapper", ()), trust_env)
 
     def load(found: "Checkpoint") -> "Agent":
         with found.open_agents() as file:
-            return loading.load(cls, file, found.path / AGENTS_FILE, None, drawn)
+            return loading.load(cls, file, found.path / AGENTS_FILE, None, {"wrapper": wrappers, **drawn})
 
     model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
     if model is None:

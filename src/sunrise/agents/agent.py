@@ -85,6 +85,8 @@ class Agent:
         self.environments: Environments | None = None
         self.make_eval_env = None if eval_env is None else maker(eval_env, self.config)
         if env is not None:
+            if self.config.run.wrapper and not isinstance(env, str):
+                raise SunriseError("wrapper is for environments made by their id: put this one inside it yourself.")
             self.set_env(env)
             assert self.env is not None
             self._fit(self.env.single_observation_space, self.env.single_action_space)

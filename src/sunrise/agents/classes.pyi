@@ -65,6 +65,7 @@ class SACKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -148,6 +149,7 @@ class TD3Keywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -238,6 +240,7 @@ class DisCorKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -317,6 +320,7 @@ class RainbowKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -402,6 +406,7 @@ class RADKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -487,6 +492,7 @@ class DrQKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -570,6 +576,7 @@ class CURLKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -636,6 +643,7 @@ class RandomKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]

@@ -56,6 +56,9 @@ class RunSettings:
 
     env_id: str = ""
     """Environment id; `sunrise envs` lists them."""
+    wrapper: tuple[str, ...] = ()
+    """Wrappers around an environment made by its id, the innermost first: `pkg.mod:Wrapper`, or with arguments
+    `pkg.mod:Wrapper(name=value)`."""
     total_timesteps: Count = 200_000
     """Decisions of the agent, summed over the environments."""
     seed: Annotated[int, Between(0, 2**32 - 1)] = 1

@@ -44,6 +44,7 @@ KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
         SMALL
         | {
             "normalise_observations": True,
+            "normalise_rewards": True,
             "num_envs": 3,
             "reward_noise": 0.5,
             "exploration": "member",

@@ -16,6 +16,7 @@ from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
 from sunrise.replay.rings import Rows
+from sunrise.reward_scale import RewardScale
 from sunrise.run.events import CheckpointDue, Evaluated, EventStream, MetricsRow, Stepped
 from sunrise.run.live import LiveEnsemble
 from sunrise.run.meter import Meter
@@ -50,6 +51,8 @@ class Trainer:
         self.config, self.live, self.collector, self.replay = config, live, collector, replay
         self.learning_rate, self.action_repeat = learning_rate, action_repeat
         self.action_space: gym.Space[Any] = collector.env.single_action_space
+        training = config.training
+        self.reward_scale = RewardScale(collector.count, training.gamma) if training.normalise_rewards else None
         self.meter = Meter(config, self.action_space, live)
         self.evaluator: Evaluator | None = None
         self.events = EventStream()
@@ -71,10 +74,12 @@ class Trainer:
         """Train until `until` timesteps, or until somebody asks to stop."""
         while self.timesteps < until:
             self.between_steps = False
-            action = self.act()
+            action, fresh = self.act(), self.collector.length == 0
             collected = self.collector.step(to_env(action, self.action_space), action, self.timesteps)
             rows = len(collected.batch.reward)
             self.replay.add(collected, self.mask(rows))
+            if self.reward_scale is not None:
+                self.reward_scale.note(collected, fresh)
             self.timesteps += rows
             self.count(collected.episodes)
             self.learn(rows, until)
@@ -126,6 +131,7 @@ class Trainer:
             self.live.set_learning_rate(self.learning_rate(1 - self.timesteps / until))
         for _ in range(due):
             sample, index = self.replay.sample(training.batch_size, self.timesteps)
+            sample = sample if self.reward_scale is None else self.reward_scale.scaled(sample)
             self.check_finite()
             report = self.live.update(sample, self.update_key)
             self._pending = Pending(report, sample, self.live.numbers, self.timesteps)
@@ -173,7 +179,8 @@ class Trainer:
 
     def row(self) -> dict[str, Any]:
         """What there is to log now."""
-        return self.meter.row(
+        scale = {} if self.reward_scale is None else {"rollout/reward_deviation": self.reward_scale.deviation}
+        return scale | self.meter.row(
             {
                 "timesteps": self.timesteps,
                 "env_steps": self.env_steps,
@@ -235,7 +242,7 @@ class Trainer:
             warmup_rng=self.warmup_rng.bit_generator.state,
         )
         parts = self.live.state(), loop, self.meter.state(), self.collector.state(), self.replay.state()
-        return RunState(*parts)
+        return RunState(*parts, rewards=self.reward_scale.state() if self.reward_scale else None)
 
     def restore(self, state: RunState, segments: Iterable[Rows]) -> None:
         """Become what the run was when `state` was taken; the rows of its replay buffer come apart."""
@@ -244,6 +251,8 @@ class Trainer:
         self.replay.restore(state.replay, segments)
         self.collector.restore(state.collector, loop.counters.timesteps)
         self.meter.restore(state.meter)
+        if self.reward_scale is not None and state.rewards is not None:
+            self.reward_scale.restore(state.rewards)
         for name, count in loop.counters._asdict().items():
             setattr(self, name, count)
         self.last_evaluation = loop.last_evaluation

@@ -34,7 +34,7 @@ def arrays_of(state: RunState) -> dict[str, Any]:
     own = state.collector
     named = {"tally": state.live.tally, "obs": own.obs, "chosen": state.meter.chosen}
     named |= {"episode": own.episode, "acting": own.acting, "total": own.total, "length": own.length}
-    named |= {"resetting": own.resetting}
+    named |= {"resetting": own.resetting, "rewards": state.rewards}
     return named | {f"replay.{name}": array for name, array in state.replay.counters.items()}
 
 
@@ -101,6 +101,7 @@ def read(found: Checkpoint, facts: Mapping[str, Any], like: RunState) -> RunStat
                 noise_rng=generators["reward_noise"],
             ),
             ReplayState({}, counters, generators["replay"]),
+            stored["rewards"],
         )
 
 

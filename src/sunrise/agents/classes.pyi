@@ -65,6 +65,7 @@ class SACKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -149,6 +150,7 @@ class TD3Keywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -240,6 +242,7 @@ class DisCorKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -320,6 +323,7 @@ class RainbowKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -406,6 +410,7 @@ class RADKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -492,6 +497,7 @@ class DrQKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -576,6 +582,7 @@ class CURLKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -643,6 +650,7 @@ class RandomKeywords(TypedDict, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int

@@ -48,6 +48,9 @@ class TrainingSettings:
     """Timestep at which it is 1; 0: at the end of the run."""
     reward_noise: NotNegative = 0.0
     """Standard deviation of Gaussian noise added to the rewards that are learned from; evaluation never sees it."""
+    normalise_rewards: bool = False
+    """Learn from rewards in units of the deviation of discounted returns so far, cut at ±10; replay and reports have
+    them as they came, and the statistics are part of a checkpoint."""
 
 
 @dataclass(frozen=True)

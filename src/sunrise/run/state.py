@@ -15,6 +15,7 @@ from sunrise.evaluate import Evaluation
 from sunrise.journal import JournalState
 from sunrise.replay.rings import ReplayState, Rows
 from sunrise.restarts import RestartsState
+from sunrise.reward_scale import RewardScaleState
 from sunrise.types import Episode, Observation
 
 GeneratorState: TypeAlias = Mapping[str, Any]
@@ -85,6 +86,8 @@ class RunState(NamedTuple):
     meter: MeterState
     collector: CollectorState
     replay: ReplayState
+    rewards: RewardScaleState | None
+    """None where rewards are learned from as they come."""
 
 
 class HasState(Protocol):

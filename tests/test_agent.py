@@ -341,13 +341,13 @@ def test_an_environment_that_does_not_fit_is_refused(env: str, message: str) -> 
         make(env=env)
 
 
-def test_observations_that_are_no_boxes_are_refused() -> None:
+def test_observations_of_other_kinds_are_refused() -> None:
     class Odd(toys.Counter):
         def __init__(self) -> None:
             super().__init__()
-            self.observation_space = gym.spaces.Discrete(3)  # type: ignore[assignment]
+            self.observation_space = gym.spaces.Text(3)  # type: ignore[assignment]
 
-    with pytest.raises(SunriseError, match="must be a Box or a Dict of Boxes"):
+    with pytest.raises(SunriseError, match="must be a Box, Discrete, MultiDiscrete, MultiBinary or a Dict of such"):
         make(env=Odd())
 
 

@@ -17,7 +17,7 @@ from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import PAPER_TASKS
 from sunrise.envs.renderers import resolve
 from sunrise.experiments.paper import SEARCH
-from sunrise.fitting import moves_on
+from sunrise.replay.mixed import moves_on
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
 from tests.image_control import Dot

@@ -16,10 +16,11 @@ from sunrise.agents import Agent
 from sunrise.cli import main
 from sunrise.collect import Collector
 from sunrise.loop import Trainer
-from tests import runs, tiny, toys
+from tests import mixed_task, runs, tiny, toys
 from tests.image_task import Lights
 
 toys.register()
+mixed_task.register()
 if "toy/SmallLights-v0" not in gym.registry:
     gym.register("toy/SmallLights-v0", Lights)  # type: ignore[arg-type]
 SMALL: dict[str, Any] = {
@@ -63,6 +64,12 @@ KINDS: dict[str, tuple[type[Agent], str, str, dict[str, Any]]] = {
         "MlpPolicy",
         "CartPole-v1",
         DISCRETE | {"weighting": "signal"},
+    ),
+    "a picture and a vector, both normalised, two environments": (
+        Rainbow,
+        "MultiInputPolicy",
+        "toy/MixedChoice-v0",
+        DISCRETE | {"num_envs": 2, "normalise_observations": True, "normalise_rewards": True},
     ),
     "frames, two environments": (Rainbow, "CnnPolicy", "toy/SmallLights-v0", DISCRETE | {"num_envs": 2}),
 }

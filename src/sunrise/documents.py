@@ -116,7 +116,12 @@ def count_numbers(text: dict[str, Any]) -> int:
     if text["kind"] == "discrete":
         if not all(type(text[name]) is int and abs(text[name]) < 2**31 for name in ("n", "start")):
             raise ValueError("a set of actions that cannot be counted")
-        return 1
-    if text["kind"] != "box" or not all(type(side) is int and side >= 0 for side in text["shape"]):
+        return max(1, int(text["n"]))
+    kinds = ("box", "multidiscrete", "multibinary")
+    if text["kind"] not in kinds or not all(type(side) is int and side >= 0 for side in text["shape"]):
         raise ValueError(f"its kind is {text['kind']!r}, its shape {text.get('shape')}")
+    if text["kind"] == "multidiscrete":
+        if not all(type(n) is int and abs(n) < 2**31 for name in ("nvec", "start") for n in text[name]):
+            raise ValueError("choices that cannot be counted")
+        return sum(text["nvec"])
     return math.prod(text["shape"])

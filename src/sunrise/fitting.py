@@ -1,8 +1,8 @@
 """A learner and its replay buffer, built for an environment's spaces; spaces that do not suit it are refused."""
 
-import functools
 from collections import namedtuple
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -25,10 +25,13 @@ from sunrise.learners.normalised import normalised
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
 from sunrise.learners.rad import rad
 from sunrise.learners.rainbow import rainbow, rainbow_numbers
+from sunrise.learners.rainbow_pictures import as_channels, channels_shape
 from sunrise.learners.random import random
 from sunrise.learners.sac import SACNumbers, sac, sac_numbers
+from sunrise.learners.seeing import Layout, Look, layout_of, seeing, sight, take_apart
 from sunrise.learners.td3 import td3, td3_numbers
-from sunrise.pixels import PictureShape, is_stack, picture_shape
+from sunrise.pixels import PictureShape, Sight, picture_shape
+from sunrise.replay.mixed import MixedStore, moves_on
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
@@ -43,6 +46,8 @@ class Parts(NamedTuple):
     action_shape: tuple[int, ...]
     """Shape and type of an action as the replay buffer keeps it."""
     action_dtype: np.dtype[Any]
+    pictures: tuple[str, ...] = ()
+    """The parts of a Dict of observations that are pictures, whose frames the replay buffer keeps once each."""
 
 
 def flat_size(space: gym.Space[Any]) -> int:
@@ -51,7 +56,20 @@ def flat_size(space: gym.Space[Any]) -> int:
     return int(gym.spaces.flatdim(space))
 
 
-@functools.cache
+def dressed(config: Config[Any], layout: Layout, look: Look | None) -> Callable[[Learner], Learner]:
+    """What stands between a learner and observations of a layout: a look at their parts, and statistics if wanted."""
+    noted = flatten_config(config.learner).get("normalise_observations", False)
+    if noted and not layout.measured:
+        raise SunriseError("normalise_observations is for numbers, but there are none in these observations.")
+
+    def dress(learner: Learner) -> Learner:
+        learner = normalised(learner, layout.measured) if noted else learner
+        return seeing(learner, look) if look else learner
+
+    return dress
+
+
+@cache
 def record_of(names: tuple[str, ...]) -> Any:
     """A class of records with these fields, the same one whenever it is asked for."""
     return namedtuple("Numbers", names)
@@ -78,14 +96,10 @@ def for_states(
         if from_pixels(config):
             raise SunriseError(f"{name} learns from states: for pixels=True use rad, drq or curl instead.")
         obs_dim, action_dim, settings = flat_size(observation_space), flat_size(action_space), config.learner
-        noted = flatten_config(settings).get("normalise_observations", False)
-
-        def make_learner(numbers: Any) -> Learner:
-            learner = make(obs_dim, action_dim, settings, numbers)
-            return normalised(learner, obs_dim) if noted else learner
-
+        layout = layout_of(observation_space, pictures=False)
+        dress = dressed(config, layout, take_apart(layout) if layout.choices else None)
         return Parts(
-            make_learner=make_learner,
+            make_learner=lambda numbers: dress(make(obs_dim, action_dim, settings, numbers)),
             numbers=numbers_of(settings, action_dim),
             action_shape=(action_dim,),
             action_dtype=np.dtype(np.float32),
@@ -94,22 +108,27 @@ def for_states(
     return fit
 
 
-def for_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers], Learner]) -> Fit:
-    """For a learner of pictures and continuous actions."""
+def for_pictures(name: str, make: Callable[[PictureShape | Sight, int, Any, PixelNumbers], Learner]) -> Fit:
+    """For a learner of pictures, alone or in a Dict with other observations, and continuous actions."""
 
     def fit(config: Config[Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
         if not from_pixels(config):
             raise SunriseError(f"{name} learns from pictures: for pixels=False use sac, td3 or discor instead.")
-        shape = picture_shape(observation_space, name)
+        check_observation_space(observation_space)
+        layout = layout_of(observation_space, pictures=True)
+        in_parts = bool(layout.pictures) and isinstance(observation_space, gym.spaces.Dict)
+        shape = sight(layout) if in_parts else picture_shape(observation_space, name)
+        dress = dressed(config, layout, take_apart(layout) if in_parts else None)
         check_continuous(action_space, name)
         action_dim, settings = flat_size(action_space), config.learner
         numbers = pixel_numbers(settings.pixel, action_dim)
         make(shape, action_dim, settings, numbers)  # sizes that do not fit are refused now
         return Parts(
-            make_learner=lambda numbers: make(shape, action_dim, settings, numbers),
+            make_learner=lambda numbers: dress(make(shape, action_dim, settings, numbers)),
             numbers=numbers,
             action_shape=(action_dim,),
             action_dtype=np.dtype(np.float32),
+            pictures=tuple(layout.pictures) if in_parts else (),
         )
 
     return fit
@@ -118,35 +137,43 @@ def for_pictures(name: str, make: Callable[[PictureShape, int, Any, PixelNumbers
 def for_choices(
     config: Config[RainbowSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]
 ) -> Parts:
-    """Rainbow: for frames or states and a finite set of actions."""
+    """Rainbow: for frames of any layout, states, or a Dict of both, and a finite set of actions."""
     actions = check_discrete(action_space, "Rainbow")
     check_observation_space(observation_space)
+    layout = layout_of(observation_space, pictures=True)
+    seen, look = choosers_sight(observation_space, layout)
+    dress = dressed(config, layout, look)
     training = config.training
     steps = training.learning_starts // (training.train_freq * config.run.num_envs)
     before = training.learning_starts if training.gradient_steps < 0 else steps * training.gradient_steps
     return Parts(
-        make_learner=lambda numbers: rainbow(observation_space, actions, config.learner, numbers, before),
+        make_learner=lambda numbers: dress(rainbow(seen, actions, config.learner, numbers, before)),
         numbers=rainbow_numbers(config.learner),
         action_shape=(),
         action_dtype=np.dtype(np.int32),
+        pictures=tuple(layout.pictures) if isinstance(seen, Sight) else (),
     )
+
+
+def choosers_sight(space: gym.Space[Any], layout: Layout) -> tuple[gym.Space[Any] | Sight, Look | None]:
+    """What Rainbow is told of observations, and what brings them into that form; None where they are in it."""
+    if layout.pictures and isinstance(space, gym.spaces.Dict):
+        pictures = tuple(channels_shape(shape) for shape in layout.pictures.values())
+        return Sight(pictures, layout.beside), take_apart(layout, as_channels)
+    if layout.pictures:
+        shape = layout.pictures[""]
+        wanted = channels_shape(shape)[:3]
+        if wanted == space.shape:
+            return space, None
+        return gym.spaces.Box(0, 255, wanted, np.uint8), lambda obs: as_channels(jnp.asarray(obs), shape)
+    if layout.choices:
+        return gym.spaces.Box(-np.inf, np.inf, (flat_size(space),), np.float32), take_apart(layout)
+    return space, None
 
 
 def discor_on_sac(obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: SACNumbers) -> Learner:
     """DisCor around SAC."""
     return discor(sac(obs_dim, action_dim, settings.sac, numbers), obs_dim, action_dim, settings, numbers)
-
-
-def moves_on(space: gym.Space[Any], stacked: int) -> bool:
-    """Whether each observation is the last one moved on by a frame: then frames are worth keeping once each.
-
-    A first axis of three, six or nine planes may be colours, of which no plane moves on: there the environment must say
-    that it stacks so many frames.
-    """
-    if not is_stack(space):
-        return False
-    assert space.shape is not None
-    return len(space.shape) == 4 or space.shape[0] % 3 != 0 or space.shape[0] == stacked
 
 
 def make_replay(
@@ -155,10 +182,11 @@ def make_replay(
     """The replay buffer that the settings and the observations ask for; `stacked` is what the environment stacks."""
     training, members = config.training, config.ensemble.ensemble_size
     frames = moves_on(space, stacked)
-    if not frames and training.n_step == 1 and not training.prioritised:
+    kept = partial(MixedStore, parts.pictures, stacked) if parts.pictures else FrameStore if frames else PlainStore
+    if not parts.pictures and not frames and training.n_step == 1 and not training.prioritised:
         return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
     return SequenceReplay(
-        (FrameStore if frames else PlainStore)(space, training.buffer_size, envs),
+        kept(space, training.buffer_size, envs),
         parts.action_shape,
         parts.action_dtype,
         members,

@@ -4,7 +4,7 @@ An offset is drawn for each row and is the same for the frames of its stack. An 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import jax
@@ -13,14 +13,13 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt8
 
 from sunrise.errors import SunriseError
+from sunrise.observations import Seen
 from sunrise.types import Batch, Observation
 
 Pictures = UInt8[Array, "B S H W C"]
 """B rows of S stacked frames, the newest last."""
 Changed = UInt8[Array, "B S h w C"]
 """The same of another size."""
-COLOURS = 4
-"""A last axis that is no longer than this holds colours."""
 
 
 class PictureShape(NamedTuple):
@@ -32,13 +31,21 @@ class PictureShape(NamedTuple):
     colours: int
 
 
+class Sight(NamedTuple):
+    """What observations in parts look like: their pictures, and how many numbers and options stand beside them."""
+
+    pictures: tuple[PictureShape, ...]
+    beside: int
+
+
 class Augmentation(NamedTuple):
     """How pictures are changed before they are learned from, and how before they are acted on."""
 
-    train: Callable[[PRNGKeyArray, Pictures], Changed]
-    act: Callable[[Pictures], Changed]
+    train: Callable[[PRNGKeyArray, Any], Any]
+    """Pictures, alone or with what stands beside them, which is not changed."""
+    act: Callable[[Any], Any]
     """Without randomness: for acting, evaluation and uncertainty."""
-    shape: PictureShape
+    shape: PictureShape | Sight
     """What comes out of either."""
     alike: bool = False
     """A next observation is changed as its observation was, and not by an offset of its own."""
@@ -137,14 +144,32 @@ def shift(shape: PictureShape, pad: int) -> Augmentation:
     return Augmentation(lambda key, pictures: random_shift(key, pictures, pad), lambda pictures: pictures, shape)
 
 
+def each(shape: PictureShape | Sight, make: Callable[[PictureShape], Augmentation]) -> Augmentation:
+    """An augmentation of pictures, or of every picture of observations in parts, each by offsets of its own."""
+    if isinstance(shape, PictureShape):
+        return make(shape)
+    own = [make(picture) for picture in shape.pictures]
+
+    def train(key: PRNGKeyArray, seen: Seen) -> Seen:
+        keys = [jax.random.fold_in(key, place) for place in range(len(own))]
+        return seen.with_pictures([a.train(k, p) for a, k, p in zip(own, keys, seen.pictures, strict=True)])
+
+    def act(seen: Seen) -> Seen:
+        return seen.with_pictures([a.act(picture) for a, picture in zip(own, seen.pictures, strict=True)])
+
+    return Augmentation(train, act, Sight(tuple(a.shape for a in own), shape.beside), own[0].alike)  # type: ignore[misc]
+
+
 def views(
-    augmentation: Augmentation, shape: PictureShape, counts: tuple[int, int]
+    augmentation: Augmentation, shape: PictureShape | Sight, counts: tuple[int, int]
 ) -> Callable[[Batch, PRNGKeyArray], Batch]:
     """A learner's `augment`: M views of the observations and of the next ones, on a new axis in front."""
 
-    def look(obs: Observation, key: PRNGKeyArray, count: int) -> Array:
+    def look(obs: Observation, key: PRNGKeyArray, count: int) -> Array | Seen:
         pictures = as_stacks(obs, shape)
-        return jnp.stack([augmentation.train(jax.random.fold_in(key, view), pictures) for view in range(count)])
+        seen = [augmentation.train(jax.random.fold_in(key, view), pictures) for view in range(count)]
+        together: Array | Seen = jax.tree.map(lambda *views: jnp.stack(views), *seen)
+        return together
 
     def augment(batch: Batch, key: PRNGKeyArray) -> Batch:
         k_obs, k_next = jax.random.split(key)
@@ -157,21 +182,30 @@ def views(
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
-def as_stacks(obs: Observation, shape: PictureShape) -> Pictures:
-    """Observations of any layout we take as rows of stacked frames."""
-    return jnp.asarray(obs).reshape(-1, *shape)
+def as_stacks(obs: Observation, shape: PictureShape | Sight) -> Pictures | Seen:
+    """Observations of any layout we take as rows of stacked frames; those in parts have been taken apart already."""
+    return obs if isinstance(obs, Seen) else jnp.asarray(obs).reshape(-1, *shape)
+
+
+def is_picture(space: gym.Space[object]) -> bool:
+    """Whether elements of a space are pictures, of any layout we take."""
+    return isinstance(space, gym.spaces.Box) and space.dtype == np.uint8 and len(space.shape) in {3, 4}
 
 
 def is_stack(space: gym.Space[object]) -> bool:
-    """Whether observations are stacked frames [stack, H, W] or [stack, H, W, C], and not one picture [H, W, C]."""
-    if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) not in {3, 4}:
+    """Whether observations are stacked frames [stack, H, W] or [stack, H, W, C], and not one picture [H, W, C].
+
+    Of three axes the shorter end is the one that is no side of the picture.
+    """
+    if not is_picture(space):
         return False
-    return len(space.shape) == 4 or not space.shape[0] > COLOURS >= space.shape[2]
+    assert space.shape is not None
+    return len(space.shape) == 4 or space.shape[2] >= space.shape[0]
 
 
 def picture_shape(space: gym.Space[object], algorithm: str) -> PictureShape:
     """The shape of the pictures of a space; one without pictures is refused."""
-    if not isinstance(space, gym.spaces.Box) or space.dtype != np.uint8 or len(space.shape) not in {3, 4}:
+    if not isinstance(space, gym.spaces.Box) or not is_picture(space):
         raise SunriseError(
             f"{algorithm} learns from pictures, a Box of uint8 [stack, H, W, C], [H, W, C] or [C, H, W], "
             f"but this environment's observations are {space}; for states use sac."

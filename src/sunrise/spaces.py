@@ -17,11 +17,16 @@ LARGEST = 2**22
 
 
 def describe(space: gym.Space[Any]) -> dict[str, Any]:
-    """A Box, a Discrete or a Dict of Boxes in plain words."""
+    """A Box, a finite space or a Dict of such in plain words."""
     if isinstance(space, gym.spaces.Dict):
         return {"kind": "dict", "spaces": {name: describe(part) for name, part in space.spaces.items()}}
     if isinstance(space, gym.spaces.Discrete):
         return {"kind": "discrete", "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        shape, nvec, start = list(space.shape), space.nvec.ravel().tolist(), space.start.ravel().tolist()
+        return {"kind": "multidiscrete", "shape": shape, "nvec": nvec, "start": start}
+    if isinstance(space, gym.spaces.MultiBinary):
+        return {"kind": "multibinary", "shape": list(space.shape)}
     assert isinstance(space, gym.spaces.Box)
     bounds = [
         [str(v) for v in np.unique(b)] if b.min() == b.max() else [str(v) for v in b.flat]
@@ -51,6 +56,11 @@ def _restore(text: dict[str, Any]) -> gym.Space[Any]:
         return gym.spaces.Dict({name: _restore(part) for name, part in text["spaces"].items()})
     if text["kind"] == "discrete":
         return gym.spaces.Discrete(text["n"], start=text["start"])
+    if text["kind"] == "multidiscrete":
+        nvec, start = (np.asarray(text[name], np.int64).reshape(text["shape"]) for name in ("nvec", "start"))
+        return gym.spaces.MultiDiscrete(nvec, start=start)
+    if text["kind"] == "multibinary":
+        return gym.spaces.MultiBinary(text["shape"][0] if len(text["shape"]) == 1 else text["shape"])
     dtype, shape = np.dtype(str(text["dtype"])), tuple(text["shape"])
     if dtype.kind not in "fiub":
         raise ValueError(f"a Box of {dtype}")
@@ -89,4 +99,5 @@ def _without_bounds(space: gym.Space[Any]) -> Any:
     """Shapes and kinds of a space without its bounds."""
     if isinstance(space, gym.spaces.Dict):
         return {name: _without_bounds(part) for name, part in space.spaces.items()}
-    return type(space), space.shape, space.dtype
+    finite = () if isinstance(space, gym.spaces.Box) else (str(space),)
+    return type(space), space.shape, space.dtype, *finite

@@ -295,6 +295,7 @@ class RainbowKeywords(TypedDict, total=False):
     contrastive: bool
     contrastive_weight: float
     shift_pad: int
+    normalise_observations: bool
     sticky_actions: float
     full_action_space: bool
     ensemble_size: int
@@ -372,6 +373,7 @@ class RADKeywords(TypedDict, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     augmentation: Literal["crop", "translate", "none"]
     crop_size: int
@@ -459,6 +461,7 @@ class DrQKeywords(TypedDict, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     shift_pad: int
     views: int
@@ -546,6 +549,7 @@ class CURLKeywords(TypedDict, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     crop_size: int
     pixels: bool

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Fit: TypeAlias = "Callable[[Config[Any], Any, Any], Parts]"
 """Settings, observation space and action space to a learner."""
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
-CNN_POLICIES = ("CnnPolicy",)
+CNN_POLICIES = ("CnnPolicy", "MultiInputPolicy")
 
 
 class Algorithm(NamedTuple):

@@ -20,6 +20,9 @@ AnyVectorEnv = VectorEnv[Any, Any, Any]
 Maker = Callable[[], AnyEnv]
 """A class of environments, or a function that makes one: with it there can be as many as are needed."""
 
+OBSERVED = (gym.spaces.Box, gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+"""The spaces that observations, or the parts of a Dict of them, may be of."""
+
 
 def find_spec(env_id: str) -> EnvSpec:
     """What Gymnasium knows about an id; an unknown one is refused with the nearest ids.
@@ -114,12 +117,11 @@ def as_vector(
 
 
 def check_observation_space(space: gym.Space[Any]) -> None:
-    """Box, or Dict of Boxes; anything else is refused."""
-    boxes = space.spaces.values() if isinstance(space, gym.spaces.Dict) else [space]
-    for box in boxes:
-        if not isinstance(box, gym.spaces.Box):
+    """Numbers, pictures or choices from finite sets, or a Dict of such; anything else is refused."""
+    for part in space.spaces.values() if isinstance(space, gym.spaces.Dict) else [space]:
+        if not isinstance(part, OBSERVED):
             raise SunriseError(
-                f"observations are {space}, but must be a Box or a Dict of Boxes; "
+                f"observations are {space}, but must be a Box, Discrete, MultiDiscrete, MultiBinary or a Dict of such; "
                 "gymnasium.wrappers.FlattenObservation turns many others into a Box."
             )
 

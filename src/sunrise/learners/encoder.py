@@ -11,6 +11,7 @@ from sunrise.config.learners import KernelInit
 from sunrise.convolution import conv
 from sunrise.errors import SunriseError
 from sunrise.networks import MLP, Linear, standardised
+from sunrise.observations import Seen
 from sunrise.pixels import PictureShape
 
 KERNEL, FIRST_STRIDE = 3, 2
@@ -31,15 +32,34 @@ class Convolutions(eqx.Module):
         return x.reshape(x.shape[0], -1)
 
 
+class Eyes(eqx.Module):
+    """Convolutions for each of several pictures; what stands beside the pictures comes after their features."""
+
+    each: tuple[Convolutions, ...]
+
+    def __call__(self, seen: Seen) -> Float[Array, "B FD"]:
+        return seen.beside([eye(picture) for eye, picture in zip(self.each, seen.pictures, strict=True)])
+
+
 class Projection(eqx.Module):
-    """A linear layer, normalised over its outputs; an actor and a critic have one each."""
+    """A linear layer, normalised over its outputs; an actor and a critic have one each.
+
+    It is for the features of pictures: what comes after them, as `Eyes` puts it, goes on as it is.
+    """
 
     linear: Linear
     scale: Float[Array, "Z"]
     shift: Float[Array, "Z"]
 
-    def __call__(self, x: Float[Array, "B F"], tanh: bool) -> Float[Array, "B Z"]:
-        x = standardised(self.linear(x)) * self.scale + self.shift
+    def __call__(self, x: Float[Array, "B FD"], tanh: bool) -> Float[Array, "B ZD"]:
+        features = self.linear.weight.shape[0]
+        if x.shape[1] == features:
+            return self.of_pictures(x, tanh)
+        return jnp.concatenate([self.of_pictures(x, tanh), x[:, features:]], axis=1)
+
+    def of_pictures(self, x: Float[Array, "B FD"], tanh: bool) -> Float[Array, "B Z"]:
+        """What is made of the features alone."""
+        x = standardised(self.linear(x[:, : self.linear.weight.shape[0]])) * self.scale + self.shift
         return jnp.tanh(x) if tanh else x
 
 

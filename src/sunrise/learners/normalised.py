@@ -7,13 +7,22 @@ from jaxtyping import Array, Float
 
 from sunrise.moments import EPS, FIRST_COUNT, Moments
 from sunrise.networks import flatten
+from sunrise.observations import Seen
 from sunrise.types import Batch, Info, Learner, Observation, State
 
 
-def in_deviations(moments: Moments, obs: Observation) -> Float[Array, "B in"]:
+def measured(obs: Observation) -> Float[Array, "*views B in"]:
+    """What there are statistics of: all of an observation, or of one in parts its numbers."""
+    if not isinstance(obs, Seen):
+        return flatten(obs)
+    assert obs.numbers is not None
+    return obs.numbers
+
+
+def in_deviations(moments: Moments, obs: Observation) -> Observation:
     """Observations in units of their deviations."""
-    standard: Array = (flatten(obs) - moments.mean) / jnp.sqrt(moments.variance + EPS)
-    return standard
+    standard = (measured(obs) - moments.mean) / jnp.sqrt(moments.variance + EPS)
+    return Seen(obs.pictures, standard, obs.choices) if isinstance(obs, Seen) else standard
 
 
 class NormalisedState(NamedTuple):
@@ -46,5 +55,5 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
         bellman=lambda state, batch, *rest: inner.bellman(state.inner, standard(state, batch), *rest),
         judge_next=lambda state, batch, *rest: inner.judge_next(state.inner, standard(state, batch), *rest),
         learn=learn,
-        observe=lambda state, obs: state._replace(moments=state.moments.including(flatten(obs))),
+        observe=lambda state, obs: state._replace(moments=state.moments.including(measured(obs))),
     )

@@ -17,12 +17,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.errors import SunriseError
-from sunrise.learners.rainbow_pictures import Contrast
+from sunrise.learners.rainbow_pictures import STRIDE, Contrast, depth_for
 from sunrise.networks import Linear, flatten
+from sunrise.observations import Seen
+from sunrise.pixels import PictureShape, Sight
 from sunrise.types import Observation
 
 T = TypeVar("T")
-STRIDE = 5
 CHANNELS = (32, 64)
 """The data-efficient convolutions (van Hasselt et al., 2019): kernels of 5 x 5 that do not overlap."""
 
@@ -73,10 +74,31 @@ class Dense(eqx.Module):
         return jax.nn.relu(self.layer(flatten(obs).astype(self.layer.weight.dtype)))
 
 
+class Glance(eqx.Module):
+    """Convolutions for each of several pictures; what stands beside the pictures comes after their features."""
+
+    each: tuple[TiledConvolutions, ...]
+
+    def __call__(self, seen: Seen) -> Float[Array, "B features"]:
+        return seen.beside(self.views(seen))
+
+    def views(self, seen: Seen) -> list[Float[Array, "B _"]]:
+        """The features of each picture."""
+        return [eye(picture) for eye, picture in zip(self.each, seen.pictures, strict=True)]
+
+
+Trunk: TypeAlias = TiledConvolutions | Glance | Dense
+
+
+def of_pictures(trunk: Trunk, obs: Observation) -> Float[Array, "B features"]:
+    """What a trunk makes of pictures, without what stands beside them."""
+    return jnp.concatenate(trunk.views(obs), axis=1) if isinstance(trunk, Glance) else trunk(obs)
+
+
 class RainbowNetwork(eqx.Module):
     """A trunk and one or two streams: the advantage of each action, and the value of the state if it is dueling."""
 
-    trunk: TiledConvolutions | Dense
+    trunk: Trunk
     advantage: tuple[Layer, ...]
     value: tuple[Layer, ...]
     """Empty where the advantage stream alone is the answer."""
@@ -170,28 +192,42 @@ def streams(
     return tuple(layers)
 
 
-def frames_shape(space: gym.Space[object]) -> tuple[int, int, int] | None:
-    """Channels, height and width of a space of pictures; None for a space of plain numbers."""
-    if isinstance(space, gym.spaces.Dict):
-        if any(isinstance(part, gym.spaces.Box) and len(part.shape) > 2 for part in space.spaces.values()):
-            raise SunriseError(f"Rainbow takes pictures alone, not in a Dict such as {space}.")
+def sight_of(space: gym.Space[object] | Sight) -> Sight | None:
+    """The pictures [channels, height, width] of a space; None for a space of plain numbers."""
+    if isinstance(space, Sight):
+        return space
+    if not isinstance(space, gym.spaces.Box) or len(space.shape) < 3:
         return None
-    if not isinstance(space, gym.spaces.Box):
-        raise SunriseError(f"Rainbow takes a Box of numbers or of pictures, not {space}.")
-    if len(space.shape) < 3:
-        return None
-    smallest = STRIDE ** len(CHANNELS)
-    if space.dtype != "uint8" or len(space.shape) != 3 or min(space.shape[1:]) < smallest:
-        raise SunriseError(
-            f"pictures must be uint8 with the frames on axis 0 and at least {smallest} x {smallest} pixels, such as "
-            f"(4, 84, 84); the environment shows {space.dtype} of shape {space.shape}."
-        )
-    return space.shape[0], space.shape[1], space.shape[2]
+    if space.dtype != "uint8" or len(space.shape) != 3 or min(space.shape[1:]) < STRIDE:
+        raise SunriseError(f"Rainbow takes pictures of uint8; the environment shows {space.dtype} of {space.shape}.")
+    return Sight((PictureShape(*space.shape, 1),), 0)
+
+
+def tiled_convolutions(key: PRNGKeyArray, picture: PictureShape) -> tuple[TiledConvolutions, int]:
+    """Fresh convolutions for pictures of a shape, and how many features they give."""
+    depth = depth_for(picture.height, picture.width)
+    pairs = list(pairwise((picture.stack, *CHANNELS[:depth])))
+    keys, shrink = jax.random.split(key, len(pairs)), STRIDE**depth
+    layers = tuple(linear(k, STRIDE**2 * i, o) for k, (i, o) in zip(keys, pairs, strict=True))
+    return TiledConvolutions(layers), (picture.height // shrink) * (picture.width // shrink) * pairs[-1][1]
+
+
+def new_trunk(key: PRNGKeyArray, space: gym.Space[object] | Sight, width: int) -> tuple[Trunk, int]:
+    """A fresh trunk for observations, `width` wide where they are no pictures, and how many features it gives."""
+    sight = sight_of(space)
+    if sight is None:
+        assert not isinstance(space, Sight)
+        return Dense(linear(key, gym.spaces.flatdim(space), width)), width
+    if not isinstance(space, Sight):
+        return tiled_convolutions(key, sight.pictures[0])
+    keys = jax.random.split(key, len(sight.pictures))
+    eyes, features = zip(*map(tiled_convolutions, keys, sight.pictures), strict=True)
+    return Glance(eyes), sum(features) + sight.beside
 
 
 def rainbow_network(
     key: PRNGKeyArray,
-    space: gym.Space[object],
+    space: gym.Space[object] | Sight,
     outputs: tuple[int, int],
     hidden: Sequence[int],
     dueling: bool,
@@ -200,17 +236,7 @@ def rainbow_network(
     """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary."""
     n_actions, atoms = outputs
     k_trunk, k_advantage, k_value = jax.random.split(key, 3)
-    frames = frames_shape(space)
-    trunk: TiledConvolutions | Dense
-    if frames is None:
-        trunk = Dense(linear(k_trunk, gym.spaces.flatdim(space), hidden[0]))
-        features = hidden[0]
-    else:
-        pairs = list(pairwise((frames[0], *CHANNELS)))
-        keys = jax.random.split(k_trunk, len(pairs))
-        trunk = TiledConvolutions(tuple(linear(k, STRIDE**2 * i, o) for k, (i, o) in zip(keys, pairs, strict=True)))
-        shrink = STRIDE ** len(CHANNELS)
-        features = (frames[1] // shrink) * (frames[2] // shrink) * CHANNELS[-1]
+    trunk, features = new_trunk(k_trunk, space, hidden[0])
     noisy, std = noisy_std is not None, 0.0 if noisy_std is None else noisy_std
     return RainbowNetwork(
         trunk,

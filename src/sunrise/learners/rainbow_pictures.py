@@ -13,15 +13,45 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.networks import Linear, standardised
-from sunrise.pixels import Pictures, corners, cut, random_shift
+from sunrise.observations import Seen
+from sunrise.pixels import Pictures, PictureShape, corners, cut, random_shift
 from sunrise.types import Batch, Observation
 
+STRIDE, DEPTH = 5, 2
+"""Rainbow's kernels are as wide as their stride; of their layers there are so many where pictures are large enough."""
+UNSEEN = 0.2
+"""A picture is widened by black where its network would not see more than this part of a side."""
 CODE = 128
 """Numbers in the code of a view."""
 SHARPNESS = 0.1
 """What similarities are multiplied by before their softmax."""
 MOMENTUM = 0.999
 """How much of the slow copy stays at each update."""
+
+
+def depth_for(height: int, width: int) -> int:
+    """Layers of convolutions for pictures of a size: two, or one where two would leave nothing."""
+    return DEPTH if min(height, width) >= STRIDE**DEPTH else 1
+
+
+def fitted(side: int, tile: int) -> int:
+    """A side as the network takes it: whole tiles, or so that a little of it is cut off."""
+    unseen = side % tile
+    return side - unseen + tile if side < tile or unseen > UNSEEN * side else side
+
+
+def channels_shape(shape: PictureShape) -> PictureShape:
+    """What `as_channels` makes of pictures: frames and colours on one axis, and sides that fit the network."""
+    tile = STRIDE ** depth_for(shape.height, shape.width)
+    return PictureShape(shape.stack * shape.colours, fitted(shape.height, tile), fitted(shape.width, tile), 1)
+
+
+def as_channels(picture: Shaped[Array, "B *picture"], shape: PictureShape) -> Shaped[Array, "B C H W"]:
+    """Pictures of any layout as Rainbow's network takes them, in the middle of black where they are widened."""
+    wanted = channels_shape(shape)
+    frames = jnp.moveaxis(picture.reshape(-1, *shape), -1, 2).reshape(-1, wanted.stack, shape.height, shape.width)
+    more = wanted.height - shape.height, wanted.width - shape.width
+    return jnp.pad(frames, ((0, 0), (0, 0), *((side // 2, side - side // 2) for side in more)))
 
 
 class Coder(eqx.Module):
@@ -63,8 +93,11 @@ def moved_crop(key: PRNGKeyArray, pictures: Pictures, pad: int) -> Pictures:
     return cut(wider, corners(k_place, rows, pad, pad), height, width)
 
 
-def changed(move: Callable[..., Pictures], obs: Observation, key: PRNGKeyArray, pad: int) -> Shaped[Array, "B C H W"]:
-    """obs[B, C, H, W], key -> the same, with all frames of a row changed alike."""
+def changed(move: Callable[..., Pictures], obs: Observation, key: PRNGKeyArray, pad: int) -> Observation:
+    """obs[B, C, H, W], key -> the same, with all frames of a row changed alike; of one in parts, each picture."""
+    if isinstance(obs, Seen):
+        keys = [jax.random.fold_in(key, place) for place in range(len(obs.pictures))]
+        return obs.with_pictures([changed(move, p, k, pad) for p, k in zip(obs.pictures, keys, strict=True)])
     frames = jnp.asarray(obs)
     return move(key, frames[..., None], pad)[..., 0]
 
@@ -79,7 +112,7 @@ def picture_augmentation(shifted: bool, contrastive: bool, pad: int) -> Callable
             obs, next_obs = changed(random_shift, obs, k_obs, pad), changed(random_shift, next_obs, k_next, pad)
         if contrastive:
             seen = [changed(moved_crop, batch.obs, k, pad) for k in (k_anchor, k_positive)]
-            obs = jnp.stack([jnp.asarray(obs), *seen])
+            obs = jax.tree.map(lambda *views: jnp.stack(views), jax.tree.map(jnp.asarray, obs), *seen)
         return batch._replace(obs=obs, next_obs=next_obs)
 
     return augment

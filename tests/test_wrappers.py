@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, RescaleAction
 from gymnasium.wrappers import vector as wrappers
 
-from sunrise import Random, SunriseError
+from sunrise import Random, SunriseError, settings_from
 from sunrise.agents import load_run, resume_run
 from sunrise.cli import main
 from sunrise.collect import Collector
@@ -169,7 +169,10 @@ def test_a_wrapper_of_a_file_that_could_do_harm_needs_trust(text: str) -> None:
 
 
 def test_a_users_wrapper_is_trained_through_and_a_strangers_is_not_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "changing_rewards.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -183,8 +186,13 @@ def test_a_users_wrapper_is_trained_through_and_a_strangers_is_not_imported(
     with pytest.raises(SunriseError, match="--trust-env"):
         Random.resume("run", env="toy/Counter-v0")
     assert Random.resume("run", env=Counter).num_timesteps == 12  # an environment that was made is taken as it is
+    assert "changing_rewards" not in sys.modules
     model = load_run(Path("run"), trust_env=True)
     assert model.evaluate(1).returns == [6 * (1 + 2 + 3 + 4)]
+    with pytest.raises(SystemExit):
+        main(["train", "random", "--config", "run", "--run-dir", "again"])
+    assert 'say so with --wrapper "changing_rewards:Times(factor=3.0)"' in capsys.readouterr().err
+    assert "wrapper" not in settings_from("run")
     model.save("model")
     monkeypatch.delitem(sys.modules, "changing_rewards")
     caplog.set_level(logging.WARNING, "sunrise")

@@ -29,8 +29,8 @@ from sunrise.folder import Folder, open_file
 
 KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict}
 """What a preset file has where it is more than a mapping of settings."""
-NO_KEYWORDS = ("env_id", "total_timesteps", "run_dir")
-"""Settings of a run that an agent in Python does not take: where and how long it learns, and its folder."""
+NO_KEYWORDS = ("env_id", "wrapper", "total_timesteps", "run_dir")
+"""Settings of a run that an agent in Python is not given: where, in what and how long it learns, and its folder."""
 
 
 class PresetFile(NamedTuple):

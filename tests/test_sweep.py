@@ -207,7 +207,9 @@ def status_of(folder: Path) -> tuple[str, int]:
 def test_more_seeds_and_more_timesteps_go_on_with_what_there_is(tmp_path: Path) -> None:
     """And a run that was extended is the run that was long from the beginning."""
     file, out = tiny(tmp_path / "grid.yaml", "1", 100), tmp_path / "out"
-    assert "1 of 1 trials are finished" in sweep(file, out, "--workers", "2")
+    said = sweep(file, out, "--workers", "2")
+    assert "1 of 1 trials are finished" in said
+    assert f"Next: sunrise report {out / 'runs'} --out" in said
     first = out / "runs" / "Pendulum-v1__sac__1"
     config = json.loads((first / "config.json").read_text())
     assert config["arm"] == "sac"

@@ -31,6 +31,7 @@ def summarise(runs: Sequence[Run], failures: Sequence[Failure], out: Path, comma
     """What ran, what failed and why, and the command to go on."""
     say(f"{len(runs) - len(failures)} of {len(runs)} trials are finished: {out / 'runs'}")
     if not failures:
+        say(f"Next: sunrise report {out / 'runs'} --out {out / 'report'}")
         return
     say(f"{len(failures)} failed:")
     for failure in failures:

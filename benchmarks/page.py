@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from sunrise.documents import sealed
-from sunrise.logs import EVAL_FIELDS
-from sunrise.machine import machine
+from sunrise.files.documents import sealed
 from sunrise.report.page.report import page_of
 from sunrise.report.report import report_of
+from sunrise.store.logs import EVAL_FIELDS
+from sunrise.store.machine import machine
 
 TASKS, ARMS, SEEDS, POINTS, MEMBERS = 10, 4, 5, 500, 5
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

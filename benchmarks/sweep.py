@@ -20,8 +20,8 @@ from sunrise.experiments.executor import HERE, Execution, execute
 from sunrise.experiments.live import last_lines
 from sunrise.experiments.paper import Arm
 from sunrise.experiments.runs import Run
-from sunrise.folder import Folder
-from sunrise.machine import machine
+from sunrise.files.folder import Folder
+from sunrise.store.machine import machine
 
 SMALL = {"net_arch": (8, 8), "batch_size": 8, "learning_starts": 20, "buffer_size": 1000, "ensemble_size": 2}
 SMALL |= {"eval_freq": 0, "save_freq": 0, "log_freq": 50}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sunrise.checkpoint import Checkpoints, Snapshot
-from sunrise.manifest import Span
-from sunrise.run_folder import RunFolder
+from sunrise.store.checkpoint import Checkpoints, Snapshot
+from sunrise.store.manifest import Span
 from sunrise.store.ownership import LostError
+from sunrise.store.run_folder import RunFolder
 
 
 def snapshot(step: int, who: float) -> Snapshot:

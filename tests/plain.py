@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sunrise.networks import MLP
+from sunrise.networks.layers import MLP
 from sunrise.types import Sample
 from tests import tiny
 

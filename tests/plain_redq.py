@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sunrise.networks import MLP
+from sunrise.networks.layers import MLP
 from sunrise.types import Sample
 from tests.plain import Adam, PlainSAC, follow, member, member_key
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file
 
-from sunrise.checkpoint import Checkpoints
+from sunrise.store.checkpoint import Checkpoints
 
 
 def newest(folder: Path) -> Path:

@@ -15,7 +15,7 @@ from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config, with_settings
 from sunrise.errors import SunriseError
 from sunrise.learners.critics import Use
-from sunrise.learners.simba import simba
+from sunrise.networks.simba import simba
 from tests import tiny
 from tests.plain import KEY, member
 from tests.plain_redq import PlainManyTD3, PlainREDQ, forward

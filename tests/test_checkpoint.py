@@ -18,11 +18,11 @@ from safetensors.numpy import save_file
 
 from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
-from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.cli import main
 from sunrise.errors import DamagedError
-from sunrise.manifest import Manifest, Span, Sum
-from sunrise.tensors import read_arrays
+from sunrise.store.checkpoint import Checkpoints, Snapshot
+from sunrise.store.manifest import Manifest, Span, Sum
+from sunrise.store.tensors import read_arrays
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 1000, "seed": 3}
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sunrise.collect import Collector
 from sunrise.envs.make import as_vector, rescale, unscale
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
 from sunrise.randomness import episode_seed
+from sunrise.run.collect import Collector
 from tests.toys import Counter
 
 MODES = [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from sunrise import convolution
-from sunrise.convolution import conv
+from sunrise.networks import convolution
+from sunrise.networks.convolution import conv
 
 N, ROWS, CHANNELS, OUT = 3, 6, 2, 4
 BYTES_OF_NUMBER = 8

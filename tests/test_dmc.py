@@ -254,7 +254,7 @@ ctypes.util.find_library = lambda name: None if name in ("GL", "EGL", "OpenGL", 
 PICTURE = """
 import gymnasium as gym
 import sunrise
-from sunrise.video import make_seen
+from sunrise.agents.video import make_seen
 env = gym.make("dmc/cartpole-swingup", disable_env_checker=True, pixels=True, render_size=16)
 print(env.unwrapped.renderer_name, env.reset(seed=0)[0].std() > 10)
 try:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sunrise import SAC
-from sunrise.evaluate import evaluate_episodes, evaluate_steps
 from sunrise.randomness import episode_seed
+from sunrise.run.evaluate import evaluate_episodes, evaluate_steps
 from tests.toys import Counter
 
 

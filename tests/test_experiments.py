@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sunrise.cli import main
-from sunrise.collect import Collector
 from sunrise.commands.report import finish
 from sunrise.config.algorithms import algorithm
 from sunrise.config.resolve import without_auto
@@ -34,8 +33,9 @@ from sunrise.experiments.paper import (
 from sunrise.experiments.runs import Run, choose, configured, expand
 from sunrise.experiments.toy import fit_cubic
 from sunrise.experiments.trial import agent_of
-from sunrise.machine import labelled
 from sunrise.report.results import find_runs
+from sunrise.run.collect import Collector
+from sunrise.store.machine import labelled
 from tests.toys import Counter
 
 GYM_EXPERIMENTS = ("table1", "fig2", "fig3a", "fig3c", "fig3d", "fig4", "fig5")

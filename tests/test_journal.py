@@ -13,11 +13,11 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sunrise import SAC, SunriseError
-from sunrise.collect import Collector
 from sunrise.config.tasks import GAMES_100K
 from sunrise.envs.make import AnyVectorEnv, as_vector, to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError
 from sunrise.replay.uniform import UniformReplay
+from sunrise.run.collect import Collector
 from tests import toys
 
 toys.register()

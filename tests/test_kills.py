@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sunrise.checkpoint import Checkpoints
+from sunrise.store.checkpoint import Checkpoints
 from tests import runs
 
 KILLS = int(os.environ.get("SUNRISE_KILLS", "5"))

@@ -13,7 +13,7 @@ from sunrise import Random
 from sunrise.config.learners import RandomSettings
 from sunrise.learners.normalised import normalised
 from sunrise.learners.random import random
-from sunrise.reward_scale import RewardScale
+from sunrise.run.reward_scale import RewardScale
 from sunrise.types import Batch, Collected, Sample
 
 LENGTHS, GAMMA, STEPS = (3, 5), 0.9, 20

@@ -13,20 +13,20 @@ from gymnasium.wrappers import FlattenObservation
 
 from sunrise import CURL, RAD, SAC, DrQ, SunriseError
 from sunrise.agents import Agent
-from sunrise.collect import Collector
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.envs.answers import outside
 from sunrise.envs.make import as_vector
+from sunrise.envs.spaces import check_same, describe, restore
 from sunrise.learners.curl import encode
-from sunrise.learners.pixel_networks import together
-from sunrise.learners.rainbow_pictures import as_channels, channels_shape
 from sunrise.learners.seeing import layout_of, take_apart
-from sunrise.observations import Seen, taken
-from sunrise.pixels import PictureShape, is_stack
+from sunrise.networks.augmentation import PictureShape, is_stack
+from sunrise.networks.observations import Seen, taken
+from sunrise.networks.pixel import together
+from sunrise.networks.rainbow_pictures import as_channels, channels_shape
 from sunrise.replay.mixed import MixedStore
 from sunrise.replay.storage import PlainStore
-from sunrise.spaces import check_same, describe, restore
+from sunrise.run.collect import Collector
 from sunrise.types import Batch, Learner
 from tests import tiny
 from tests.mixed_task import Mixed

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from sunrise.checkpoint import Checkpoints
 from sunrise.errors import SunriseError
-from sunrise.folder import Folder
-from sunrise.manifest import check
-from sunrise.run_folder import RunFolder
+from sunrise.files.folder import Folder
 from sunrise.store import ownership
+from sunrise.store.checkpoint import Checkpoints
+from sunrise.store.manifest import check
 from sunrise.store.ownership import LostError, Ownership, evict, is_in_use, owner_of, started, wait_until_free
+from sunrise.store.run_folder import RunFolder
 from tests import runs
 from tests.late_writer import write
 

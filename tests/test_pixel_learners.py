@@ -12,9 +12,9 @@ import pytest
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble
-from sunrise.fitting import ensemble_of
-from sunrise.flops import matmul_flops
+from sunrise.experiments.flops import matmul_flops
 from sunrise.learners.policies import squash
+from sunrise.run.fitting import ensemble_of
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny
 from tests.plain import KEY, member, member_key

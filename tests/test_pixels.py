@@ -8,9 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sunrise import pixels
 from sunrise.errors import SunriseError
-from sunrise.pixels import PictureShape, centre_crop, centre_translate, random_crop, random_shift, random_translate
+from sunrise.networks import augmentation as pixels
+from sunrise.networks.augmentation import (
+    PictureShape,
+    centre_crop,
+    centre_translate,
+    random_crop,
+    random_shift,
+    random_translate,
+)
 from sunrise.types import Batch
 
 KEY = jax.random.key(3)

@@ -13,8 +13,8 @@ from sunrise.config.algorithms import ALGORITHMS
 from sunrise.config.preset_file import read_preset_file, write_preset_file
 from sunrise.config.resolve import as_begun, resolve
 from sunrise.config.settings import flatten_config
-from sunrise.documents import sealed
 from sunrise.errors import SunriseError
+from sunrise.files.documents import sealed
 
 
 def run_of(folder: Path, algo: str, env_id: str, **settings: Any) -> Path:

@@ -21,14 +21,14 @@ from sunrise.ensemble import EnsembleNumbers, Numbers, Sunrise, build
 from sunrise.errors import SunriseError
 from sunrise.learners.adam import adam_step
 from sunrise.learners.rainbow import RainbowState, project, rainbow, rainbow_numbers
-from sunrise.learners.rainbow_network import (
+from sunrise.networks.layers import Linear
+from sunrise.networks.rainbow import (
     NoisyLinear,
     TiledConvolutions,
     linear,
     perturb,
     signed_root,
 )
-from sunrise.networks import Linear
 from sunrise.types import Batch, Learner, Sample
 from tests import tiny
 from tests.plain import KEY, member, member_key

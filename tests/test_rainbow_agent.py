@@ -12,7 +12,7 @@ import pytest
 from sunrise import SAC, Rainbow, SunriseError
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 from tests import tiny
 
 TINY: dict[str, Any] = {

@@ -12,9 +12,9 @@ import pytest
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.errors import SunriseError
-from sunrise.fitting import ensemble_of
-from sunrise.learners.rainbow_network import perturb
-from sunrise.learners.rainbow_pictures import moved_crop
+from sunrise.networks.rainbow import perturb
+from sunrise.networks.rainbow_pictures import moved_crop
+from sunrise.run.fitting import ensemble_of
 from sunrise.types import Batch, Sample
 from tests import tiny
 from tests.plain import KEY, member

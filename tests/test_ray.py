@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.store.ownership import Owner, is_in_use, owner_of
 from tests import runs
 from tests.test_sweep import status_of, tiny

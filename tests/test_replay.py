@@ -4,8 +4,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from sunrise import memory
 from sunrise.errors import SunriseError
+from sunrise.replay import memory
 from sunrise.replay.uniform import UniformReplay
 from sunrise.types import Batch, Collected
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from sunrise import SAC, Rainbow, SunriseError, machine
+from sunrise import SAC, Rainbow, SunriseError
 from sunrise.agents import Agent
 from sunrise.cli import main
-from sunrise.collect import Collector
-from sunrise.loop import Trainer
+from sunrise.run.collect import Collector
+from sunrise.run.loop import Trainer
+from sunrise.store import machine
 from tests import mixed_task, runs, tiny, toys
 from tests.image_task import Lights
 

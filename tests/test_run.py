@@ -15,7 +15,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from sunrise.config.algorithms import ALGORITHMS
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 
 TINY = shlex.split("--ensemble-size 2 --net-arch 8 8 --batch-size 8 --buffer-size 1000 --learning-starts 20")
 

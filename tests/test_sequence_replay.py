@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sunrise import memory
 from sunrise.errors import SunriseError
-from sunrise.replay.rings import Rows
+from sunrise.replay import memory
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore
 from sunrise.replay.uniform import UniformReplay
+from sunrise.rings import Rows
 from sunrise.types import Batch, Collected
 from tests.sequence_oracle import GAMMA, MEMBERS, Row, add, build, check, closed, fill, filled, stacks, vectors
 
@@ -220,9 +220,9 @@ def test_wrong_settings_are_refused() -> None:
 
 def test_stacks_of_a_real_game_come_back_through_the_collector() -> None:
     pytest.importorskip("ale_py")
-    from sunrise.collect import Collector
     from sunrise.envs.atari import make_atari
     from sunrise.envs.vector import SyncEnvs
+    from sunrise.run.collect import Collector
 
     env = SyncEnvs([lambda: make_atari("ALE/Breakout-v5")])
     rng = np.random.default_rng(0)

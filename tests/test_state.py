@@ -10,17 +10,17 @@ import pytest
 
 from sunrise import SAC, Rainbow
 from sunrise.agents import Agent
-from sunrise.collect import Collector
-from sunrise.evaluate import Evaluator
-from sunrise.folder import Folder
-from sunrise.journal import Journal
-from sunrise.logs import Logs
-from sunrise.loop import Trainer
+from sunrise.files.folder import Folder
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.uniform import UniformReplay
-from sunrise.restarts import Restarts
+from sunrise.run.collect import Collector
+from sunrise.run.evaluate import Evaluator
+from sunrise.run.journal import Journal
 from sunrise.run.live import LiveEnsemble
+from sunrise.run.loop import Trainer
 from sunrise.run.meter import Meter
+from sunrise.run.restarts import Restarts
+from sunrise.store.logs import Logs
 
 PART, SETTING = "a part with a state of its own", "made from the settings"
 MADE = "made from the settings and the environment's spaces"

@@ -24,7 +24,7 @@ from sunrise.experiments.cores import usable
 from sunrise.experiments.grid import part_of, read_grids
 from sunrise.experiments.live import folders_of, glance, picture
 from sunrise.experiments.trial import keep_failure
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 from tests import runs
 
 EXAMPLE = """\

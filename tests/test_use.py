@@ -12,7 +12,7 @@ from sunrise.cli import plain_numbers
 from sunrise.console import as_table, members
 from sunrise.envs.catalogue import matches
 from sunrise.envs.make import check_continuous, find_spec
-from sunrise.evaluate import evaluate_episodes
+from sunrise.run.evaluate import evaluate_episodes
 from tests.toys import Counter
 
 TINY: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8,), "batch_size": 4, "buffer_size": 1e3, "n_step": 1}
@@ -90,7 +90,7 @@ def test_an_episode_without_an_end_is_cut_and_that_is_said(caplog: pytest.LogCap
 def test_a_long_evaluation_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("sunrise.evaluate.SPEAK_AFTER", 0.0)
+    monkeypatch.setattr("sunrise.run.evaluate.SPEAK_AFTER", 0.0)
     with caplog.at_level(logging.INFO, "sunrise"):
         evaluate_episodes(lambda obs: np.zeros((len(obs), 1), np.float32), [Counter(3)], 1, seed=1)
     assert "Evaluating: 0 of 1 episodes are over, 1 steps so far." in caplog.text

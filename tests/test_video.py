@@ -10,9 +10,9 @@ import pytest
 from packaging.requirements import Requirement
 
 from sunrise import SAC, SunriseError
+from sunrise.agents.video import find_ffmpeg, record_run
 from sunrise.cli import main
 from sunrise.errors import MissingExtraError
-from sunrise.video import find_ffmpeg, record_run
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from gymnasium.wrappers import vector as wrappers
 from sunrise import Random, SunriseError, settings_from
 from sunrise.agents import load_run, resume_run
 from sunrise.cli import main
-from sunrise.collect import Collector
 from sunrise.envs.make import as_vector, make_env, rescale
 from sunrise.envs.wrappers import read_wrapper, trusted_wrappers
+from sunrise.run.collect import Collector
 from tests.toys import Counter, Pair, register
 
 register()

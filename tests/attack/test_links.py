@@ -11,9 +11,9 @@ import pytest
 
 from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
+from sunrise.agents.video import record_run
 from sunrise.cli import main
-from sunrise.folder import Folder
-from sunrise.video import record_run
+from sunrise.files.folder import Folder
 from tests.attack.arena import LENGTH, SMALL, Arena
 
 STEP = f"checkpoints/step-{LENGTH:09d}"

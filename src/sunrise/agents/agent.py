@@ -10,7 +10,6 @@ import numpy as np
 
 from sunrise.agents import arguments, loading
 from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
-from sunrise.agents.files import FORMAT, read_run
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
@@ -20,23 +19,24 @@ from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.ensemble import Ensemble, Sunrise
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env
+from sunrise.envs.spaces import batched, check_same, describe
 from sunrise.errors import SunriseError
-from sunrise.evaluate import Evaluation, Evaluator
-from sunrise.fitting import ensemble_of, make_replay
-from sunrise.folder import Folder
-from sunrise.loop import Trainer
+from sunrise.files.folder import Folder
 from sunrise.randomness import generator, root_key
+from sunrise.run.evaluate import Evaluation, Evaluator
 from sunrise.run.events import EventStream, Sink
+from sunrise.run.fitting import ensemble_of, make_replay
 from sunrise.run.live import LiveEnsemble
+from sunrise.run.loop import Trainer
 from sunrise.run.supervise import supervise, why_nothing_was_learned
-from sunrise.run_folder import RunFolder
 from sunrise.sinks.callback import Callback, CallbackSink
 from sunrise.sinks.console import ConsoleSink
 from sunrise.sinks.folder import FolderSink
 from sunrise.sinks.tensorboard import TensorBoard
-from sunrise.spaces import batched, check_same, describe
+from sunrise.store.reading import FORMAT, read_run
+from sunrise.store.run_folder import RunFolder
 from sunrise.store.session import Session
-from sunrise.tensors import open_model, save_tree, with_suffix
+from sunrise.store.tensors import open_model, save_tree, with_suffix
 from sunrise.types import Observation, rows
 
 NO_SECOND_ENV = (

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
-from sunrise.collect import Collector
 from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
 from sunrise.randomness import generator
+from sunrise.run.collect import Collector
 
 log = logging.getLogger("sunrise")
 EnvArgument = str | AnyEnv | AnyVectorEnv | Maker

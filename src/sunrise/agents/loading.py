@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from sunrise.agents import arguments
 from sunrise.agents.environments import EnvArgument, trusted
-from sunrise.agents.files import read_model, require_settings, settings_to_resume
 from sunrise.config.check import check
 from sunrise.config.settings import with_settings
+from sunrise.envs.spaces import LARGEST, restore
 from sunrise.envs.wrappers import trusted_wrappers
 from sunrise.errors import SunriseError
-from sunrise.spaces import LARGEST, restore
-from sunrise.tensors import load_tree
+from sunrise.store.reading import read_model, require_settings, settings_to_resume
+from sunrise.store.tensors import load_tree
 
 if TYPE_CHECKING:
     from sunrise.agents.agent import Agent

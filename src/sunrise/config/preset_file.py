@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sunrise import documents
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
 from sunrise.config.ensemble import resolve_temperature, resolve_weighting
@@ -25,7 +24,8 @@ from sunrise.config.marked import Marked, read_yaml
 from sunrise.config.migrations import migrated
 from sunrise.config.settings import flatten_config, plain, unknown_setting, with_settings
 from sunrise.errors import SunriseError, near
-from sunrise.folder import Folder, open_file
+from sunrise.files import documents
+from sunrise.files.folder import Folder, open_file
 
 KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict}
 """What a preset file has where it is more than a mapping of settings."""

@@ -15,7 +15,7 @@ from sunrise.experiments.live import Show
 from sunrise.experiments.local import Here, Local
 from sunrise.experiments.runs import Run
 from sunrise.experiments.trial import Ended, Share, keep_failure, read_failure
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 
 LOOK = 1.0
 """Seconds between looks at the folders."""

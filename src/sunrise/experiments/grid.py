@@ -20,7 +20,7 @@ from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import Arm
 from sunrise.experiments.runs import Run, algorithm_of, configured, repeat_of, run_folder
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 
 KEYS = ("name", "algo", "env_id", "seeds", "settings", "arms")
 ELSEWHERE = {"seed": "`seeds`", "env_id": "`env_id` of the grid", "run_dir": "--out", "algo": "`algo` of the grid"}

@@ -20,9 +20,9 @@ from sunrise.console import console, say
 from sunrise.errors import SunriseError
 from sunrise.experiments.runs import Run
 from sunrise.experiments.trial import read_failure
-from sunrise.folder import Folder
-from sunrise.run_folder import RunFolder
+from sunrise.files.folder import Folder
 from sunrise.store.ownership import owner_of
+from sunrise.store.run_folder import RunFolder
 
 TAIL, LARGEST = 2**14, 2**40
 EVERY = 1.0

@@ -14,7 +14,7 @@ from sunrise.console import console
 from sunrise.experiments.cores import THREADS
 from sunrise.experiments.runs import Run
 from sunrise.experiments.trial import LOG, Ended, Share, encode, run_here
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 
 PAUSE, LEAVE = 0.05, 60.0
 """Seconds between looks at the processes, and that they have to save when they are asked to stop."""

@@ -15,7 +15,7 @@ from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
-from sunrise.run_folder import CHANGEABLE, RunFolder
+from sunrise.store.run_folder import CHANGEABLE, RunFolder
 
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
         It may be asked to become longer where it can go on.
         """
-        from sunrise.agents.files import read_run
+        from sunrise.store.reading import read_run
 
         config = read_run(self.folder)
         ran, asked = config["settings"], json.loads(json.dumps(flatten_config(configured(self))))

@@ -20,9 +20,9 @@ from sunrise.errors import SunriseError
 from sunrise.experiments.cores import claim, limit_memory
 from sunrise.experiments.paper import Arm
 from sunrise.experiments.runs import Run, algorithm_of
-from sunrise.folder import Folder
-from sunrise.machine import labelled
+from sunrise.files.folder import Folder
 from sunrise.signals import SIGNALS, end_once
+from sunrise.store.machine import labelled
 from sunrise.store.ownership import LostError, Owner, owner_of, wait_until_free
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import CURLSettings
-from sunrise.learners.pixel_networks import Critic, Encoder, together
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
-from sunrise.pixels import PictureShape, Sight, crop, each
+from sunrise.networks.augmentation import PictureShape, Sight, crop, each
+from sunrise.networks.pixel import Critic, Encoder, together
 from sunrise.types import Backup, Batch, Info, Learner, Observation, State
 
 ENCODER_STEPS = 2

@@ -2,7 +2,7 @@
 
 from sunrise.config.learners import DrQSettings
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
-from sunrise.pixels import PictureShape, Sight, each, shift
+from sunrise.networks.augmentation import PictureShape, Sight, each, shift
 from sunrise.types import Learner
 
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sunrise.moments import EPS, FIRST_COUNT, Moments
-from sunrise.networks import flatten
-from sunrise.observations import Seen
+from sunrise.networks.layers import flatten
+from sunrise.networks.observations import Seen
 from sunrise.types import Batch, Info, Learner, Observation, State
 
 

@@ -17,12 +17,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import PixelSettings
 from sunrise.learners.critics import masked_mean, q_values, when
-from sunrise.learners.encoder import as_input
-from sunrise.learners.pixel_networks import Actor, Critic, features_of, new_networks, together
 from sunrise.learners.policies import bounded_by_tanh, entropy_goal, initial_alpha, squash
-from sunrise.networks import polyak
-from sunrise.observations import on_pictures
-from sunrise.pixels import Augmentation, PictureShape, Sight, as_stacks, views
+from sunrise.networks.augmentation import Augmentation, PictureShape, Sight, as_stacks, views
+from sunrise.networks.encoder import as_input
+from sunrise.networks.layers import polyak
+from sunrise.networks.observations import on_pictures
+from sunrise.networks.pixel import Actor, Critic, features_of, new_networks, together
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0

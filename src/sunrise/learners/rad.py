@@ -2,7 +2,7 @@
 
 from sunrise.config.learners import RADSettings
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
-from sunrise.pixels import Augmentation, PictureShape, Sight, crop, each, translate
+from sunrise.networks.augmentation import Augmentation, PictureShape, Sight, crop, each, translate
 from sunrise.types import Learner
 
 

@@ -15,7 +15,9 @@ from sunrise.config.learners import RainbowSettings
 from sunrise.errors import SunriseError
 from sunrise.learners.adam import adam_step, separate
 from sunrise.learners.critics import masked_mean
-from sunrise.learners.rainbow_network import (
+from sunrise.networks.augmentation import Sight
+from sunrise.networks.layers import polyak
+from sunrise.networks.rainbow import (
     RainbowNetwork,
     Trunk,
     of_pictures,
@@ -23,9 +25,7 @@ from sunrise.learners.rainbow_network import (
     rainbow_network,
     sight_of,
 )
-from sunrise.learners.rainbow_pictures import MOMENTUM, Coder, Contrast, new_contrast, picture_augmentation
-from sunrise.networks import polyak
-from sunrise.pixels import Sight
+from sunrise.networks.rainbow_pictures import MOMENTUM, Coder, Contrast, new_contrast, picture_augmentation
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "q_mean", "gradient_norm", "parameter_norm")

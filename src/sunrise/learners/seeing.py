@@ -7,8 +7,8 @@ import gymnasium as gym
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from sunrise.observations import Seen, in_rows, taken
-from sunrise.pixels import PictureShape, Sight, is_picture, picture_shape
+from sunrise.networks.augmentation import PictureShape, Sight, is_picture, picture_shape
+from sunrise.networks.observations import Seen, in_rows, taken
 from sunrise.types import Batch, Learner, Observation
 
 Look = Callable[[Observation], Observation]

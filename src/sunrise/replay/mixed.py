@@ -7,9 +7,9 @@ import gymnasium as gym
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sunrise.pixels import is_stack
-from sunrise.replay.rings import Ring
+from sunrise.networks.augmentation import is_stack
 from sunrise.replay.storage import FrameStore, PlainStore, Store
+from sunrise.rings import Ring
 from sunrise.types import Observation
 
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from sunrise.errors import SunriseError
-from sunrise.folder import Folder
-from sunrise.logs import EVALUATIONS, METRICS
+from sunrise.files.folder import Folder
 from sunrise.report.columns import clean
 from sunrise.report.results import MOST_RUNS, Found, Run, read_run, run_folders
-from sunrise.run_folder import CONFIG, STATUS, RunFolder
+from sunrise.store.logs import EVALUATIONS, METRICS
+from sunrise.store.run_folder import CONFIG, STATUS, RunFolder
 
 PAUSE = 1.0
 """Seconds that a look at the folder is good for, however many ask; longer where looking took longer."""

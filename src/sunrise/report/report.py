@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sunrise.errors import SunriseError, near
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.report.arms import arms as named_arms
 from sunrise.report.cautions import Caution, by_pair, cautions, listed
 from sunrise.report.comparison import TABLES, Plan, run_table, shared_tasks

@@ -1,9 +1,9 @@
 """The run's folder as a sink: the record of a run, written as it happens."""
 
 from sunrise.config.settings import flatten_config
-from sunrise.logs import EVAL_FIELDS
 from sunrise.run.events import CheckpointDue, Ended, Evaluated, Event, Failed, MetricsRow, Started, Stepped
 from sunrise.sinks.tensorboard import TensorBoard
+from sunrise.store.logs import EVAL_FIELDS
 from sunrise.store.session import Session
 
 

@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.folder import Folder, write_all
+from sunrise.files import documents
+from sunrise.files.folder import Folder, write_all
 
 LOCK, TURN = ".lock", ".turn"
 SMALL = 4096

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.report.results import Run
 
 SMALL, ALL = 2**20, 3 * 2**20

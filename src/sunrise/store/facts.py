@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sunrise.errors import DamagedError
-from sunrise.logs import read_vouched
+from sunrise.store.logs import read_vouched
 
 NUMBER = (int, float)
 

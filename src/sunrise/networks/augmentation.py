@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt8
 
 from sunrise.errors import SunriseError
-from sunrise.observations import Seen
+from sunrise.networks.observations import Seen
 from sunrise.types import Batch, Observation
 
 Pictures = UInt8[Array, "B S H W C"]

@@ -6,16 +6,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from sunrise import documents
-from sunrise.agents.files import read_model, read_run
-from sunrise.checkpoint import STEP, Checkpoints
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.facts import of_kind, readable
-from sunrise.folder import Folder
-from sunrise.manifest import MANIFEST
-from sunrise.run_folder import RunFolder
-from sunrise.saved import Checkpoint
-from sunrise.tensors import open_model
+from sunrise.files import documents
+from sunrise.files.folder import Folder
+from sunrise.store.checkpoint import STEP, Checkpoints
+from sunrise.store.facts import of_kind, readable
+from sunrise.store.manifest import MANIFEST
+from sunrise.store.reading import read_model, read_run
+from sunrise.store.run_folder import RunFolder
+from sunrise.store.saved import Checkpoint
+from sunrise.store.tensors import open_model
 
 
 def inspect_path(path: Path) -> dict[str, Any]:

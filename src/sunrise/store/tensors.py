@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from sunrise.documents import SEAL, SEALED, decode_mapping
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder, open_file, write_all
+from sunrise.files.documents import SEAL, SEALED, decode_mapping
+from sunrise.files.folder import Folder, open_file, write_all
 
 DTYPES = {
     np.dtype(name).newbyteorder("<"): f"{name[0].upper()}{8 * np.dtype(name).itemsize}"

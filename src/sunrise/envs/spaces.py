@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from sunrise.documents import count_numbers
 from sunrise.errors import DamagedError, SunriseError
+from sunrise.files.documents import count_numbers
 from sunrise.replay.uniform import as_stored
 from sunrise.types import Observation
 

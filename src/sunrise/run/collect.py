@@ -18,10 +18,10 @@ from sunrise.envs.autoreset import ResetMask, autoreset_mode, last_observations
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.envs.vector import FAILED, UNSAID, AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.journal import Journal, mask, not_arrived, repeat
 from sunrise.randomness import episode_seed, generator
 from sunrise.replay.uniform import as_stored
-from sunrise.restarts import Restarts
+from sunrise.run.journal import Journal, mask, not_arrived, repeat
+from sunrise.run.restarts import Restarts
 from sunrise.run.state import CollectorState
 from sunrise.types import Batch, Collected, Episode, Observation
 

@@ -25,12 +25,12 @@ from sunrise.learners.normalised import normalised
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
 from sunrise.learners.rad import rad
 from sunrise.learners.rainbow import rainbow, rainbow_numbers
-from sunrise.learners.rainbow_pictures import as_channels, channels_shape
 from sunrise.learners.random import random
 from sunrise.learners.sac import SACNumbers, sac, sac_numbers
 from sunrise.learners.seeing import Layout, Look, layout_of, seeing, sight, take_apart
 from sunrise.learners.td3 import td3, td3_numbers
-from sunrise.pixels import PictureShape, Sight, picture_shape
+from sunrise.networks.augmentation import PictureShape, Sight, picture_shape
+from sunrise.networks.rainbow_pictures import as_channels, channels_shape
 from sunrise.replay.mixed import MixedStore, moves_on
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore, PlainStore

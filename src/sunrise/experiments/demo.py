@@ -10,7 +10,7 @@ from rich.table import Table
 from sunrise.agents import SAC
 from sunrise.console import console
 from sunrise.errors import SunriseError
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 
 SOLVED = -250.0
 """Mean return over ten episodes at which Pendulum-v1 counts as solved."""

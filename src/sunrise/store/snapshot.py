@@ -10,17 +10,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from sunrise.checkpoint import Snapshot
 from sunrise.errors import DamagedError
-from sunrise.evaluate import Evaluation
-from sunrise.facts import check_facts, readable
-from sunrise.journal import JournalState
-from sunrise.manifest import Span
-from sunrise.replay.rings import ReplayState, Rows
-from sunrise.restarts import RestartsState
+from sunrise.rings import ReplayState, Rows
+from sunrise.run.evaluate import Evaluation
+from sunrise.run.journal import JournalState
+from sunrise.run.restarts import RestartsState
 from sunrise.run.state import CollectorState, Counters, LiveState, LoopState, MeterState, RunState
-from sunrise.saved import Checkpoint
-from sunrise.tensors import named_leaves
+from sunrise.store.checkpoint import Snapshot
+from sunrise.store.facts import check_facts, readable
+from sunrise.store.manifest import Span
+from sunrise.store.saved import Checkpoint
+from sunrise.store.tensors import named_leaves
 from sunrise.types import Episode
 
 

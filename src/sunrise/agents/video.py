@@ -15,9 +15,9 @@ from sunrise.config.tasks import RendererChoice
 from sunrise.envs.make import AnyEnv, make_env
 from sunrise.envs.renderers import PACKAGES, resolve
 from sunrise.errors import MissingExtraError, SunriseError
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.randomness import episode_seed
-from sunrise.tensors import handle_of
+from sunrise.store.tensors import handle_of
 
 FPS = 30
 """Pictures a second where an environment does not say."""

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, UInt8
 
 from sunrise.config.learners import CRITICS, PixelSettings
-from sunrise.learners.encoder import (
+from sunrise.networks.augmentation import PictureShape, Sight
+from sunrise.networks.encoder import (
     Convolutions,
     Eyes,
     Projection,
@@ -24,9 +25,8 @@ from sunrise.learners.encoder import (
     projection,
     unbiased_mlp,
 )
-from sunrise.networks import MLP
-from sunrise.observations import Seen, on_pictures
-from sunrise.pixels import PictureShape, Sight
+from sunrise.networks.layers import MLP
+from sunrise.networks.observations import Seen, on_pictures
 from sunrise.types import Observation
 
 

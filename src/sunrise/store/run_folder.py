@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.folder import Folder
-from sunrise.logs import Logs
-from sunrise.machine import beginning
+from sunrise.files import documents
+from sunrise.files.folder import Folder
+from sunrise.store.logs import Logs
+from sunrise.store.machine import beginning
 from sunrise.store.ownership import Ownership, is_in_use
 
 T = TypeVar("T")

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sunrise.checkpoint import Checkpoints
 from sunrise.config.algorithms import ALGORITHMS, Algorithm
 from sunrise.config.check import check_kind, declared_in
 from sunrise.config.migrations import migrated
 from sunrise.config.settings import plain
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.run_folder import CHANGEABLE, RunFolder
-from sunrise.saved import Checkpoint
-from sunrise.tensors import read_about, require_seal
+from sunrise.store.checkpoint import Checkpoints
+from sunrise.store.run_folder import CHANGEABLE, RunFolder
+from sunrise.store.saved import Checkpoint
+from sunrise.store.tensors import read_about, require_seal
 
 FORMAT = "sunrise-model-1"
 KINDS = {

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.folder import PART, Folder
-from sunrise.manifest import AGENTS, FACTS, MANIFEST, SEGMENT, STATE, Manifest, Segment, Span, Sum, check, sum_of
-from sunrise.saved import LARGEST, Checkpoint, damage
+from sunrise.files.folder import PART, Folder
+from sunrise.store.manifest import AGENTS, FACTS, MANIFEST, SEGMENT, STATE, Manifest, Segment, Span, Sum, check, sum_of
 from sunrise.store.ownership import Ownership
-from sunrise.tensors import write_arrays
+from sunrise.store.saved import LARGEST, Checkpoint, damage
+from sunrise.store.tensors import write_arrays
 
 STEP, GONE = re.compile(r"step-(\d{9,18})"), re.compile(r"\.gone-\d+(-\d+)?")
 MINE = re.compile(r"\.[0-9a-f]{16}$")

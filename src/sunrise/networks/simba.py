@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.learners.encoder import orthogonal_matrices
-from sunrise.networks import Dropout, LayerNorm, Linear, layer_norm
+from sunrise.networks.encoder import orthogonal_matrices
+from sunrise.networks.layers import Dropout, LayerNorm, Linear, layer_norm
 
 EPS = 1e-6
 """Of the layer norms: that of the framework SimBa is written in."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sunrise.documents import DIGITS, decode_mapping, finite
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder
+from sunrise.files.documents import DIGITS, decode_mapping, finite
+from sunrise.files.folder import Folder
 
 METRICS, EVALUATIONS = "metrics.jsonl", "eval.csv"
 NAMES = (METRICS, EVALUATIONS)

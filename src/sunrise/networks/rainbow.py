@@ -17,10 +17,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.errors import SunriseError
-from sunrise.learners.rainbow_pictures import STRIDE, Contrast, depth_for
-from sunrise.networks import Linear, flatten
-from sunrise.observations import Seen
-from sunrise.pixels import PictureShape, Sight
+from sunrise.networks.augmentation import PictureShape, Sight
+from sunrise.networks.layers import Linear, flatten
+from sunrise.networks.observations import Seen
+from sunrise.networks.rainbow_pictures import STRIDE, Contrast, depth_for
 from sunrise.types import Observation
 
 T = TypeVar("T")

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from sunrise.collect import Collector
 from sunrise.config.groups import Config
 from sunrise.ensemble import Report, bootstrap_mask
 from sunrise.envs.make import to_env, uniform_actions
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.randomness import generator, root_key
-from sunrise.replay.rings import Rows
-from sunrise.reward_scale import RewardScale
+from sunrise.rings import Rows
+from sunrise.run.collect import Collector
+from sunrise.run.evaluate import Evaluation, Evaluator
 from sunrise.run.events import CheckpointDue, Evaluated, EventStream, MetricsRow, Stepped
 from sunrise.run.live import LiveEnsemble
 from sunrise.run.meter import Meter
+from sunrise.run.reward_scale import RewardScale
 from sunrise.run.state import Counters, LoopState, RunState
 from sunrise.types import Episode, Replay, Sample
 

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from sunrise.networks import Linear, standardised
-from sunrise.observations import Seen
-from sunrise.pixels import Pictures, PictureShape, corners, cut, random_shift
+from sunrise.networks.augmentation import Pictures, PictureShape, corners, cut, random_shift
+from sunrise.networks.layers import Linear, standardised
+from sunrise.networks.observations import Seen
 from sunrise.types import Batch, Observation
 
 STRIDE, DEPTH = 5, 2

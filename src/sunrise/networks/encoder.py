@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from sunrise.config.learners import KernelInit
-from sunrise.convolution import conv
 from sunrise.errors import SunriseError
-from sunrise.networks import MLP, Linear, standardised
-from sunrise.observations import Seen
-from sunrise.pixels import PictureShape
+from sunrise.networks.augmentation import PictureShape
+from sunrise.networks.convolution import conv
+from sunrise.networks.layers import MLP, Linear, standardised
+from sunrise.networks.observations import Seen
 
 KERNEL, FIRST_STRIDE = 3, 2
 RELU_GAIN = 2**0.5

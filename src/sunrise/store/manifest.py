@@ -5,9 +5,9 @@ import json
 import re
 from typing import Any, BinaryIO, NamedTuple
 
-from sunrise.documents import decode_mapping
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder
+from sunrise.files.documents import decode_mapping
+from sunrise.files.folder import Folder
 
 FORMAT = "sunrise-checkpoint-1"
 AGENTS, STATE, FACTS, MANIFEST = "agents.safetensors", "state.safetensors", "state.json", "manifest.json"

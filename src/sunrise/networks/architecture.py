@@ -9,8 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import ArchitectureSettings, Init
 from sunrise.errors import SunriseError
-from sunrise.learners.simba import Simba, simba
-from sunrise.networks import MLP, mlp
+from sunrise.networks.layers import MLP, mlp
+from sunrise.networks.simba import Simba, simba
 
 Network: TypeAlias = MLP | Simba
 

@@ -7,11 +7,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from sunrise import documents
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder
-from sunrise.manifest import AGENTS, FACTS, MANIFEST, STATE, Manifest, Segment
-from sunrise.tensors import LARGEST_MODEL, load_tree, read_about, read_arrays
+from sunrise.files import documents
+from sunrise.files.folder import Folder
+from sunrise.store.manifest import AGENTS, FACTS, MANIFEST, STATE, Manifest, Segment
+from sunrise.store.tensors import LARGEST_MODEL, load_tree, read_about, read_arrays
 
 LARGEST = {AGENTS: LARGEST_MODEL, STATE: LARGEST_MODEL, FACTS: documents.LARGE, MANIFEST: documents.LARGE}
 """Bytes of each file of a checkpoint; what is larger is not read."""

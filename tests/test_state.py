@@ -20,6 +20,7 @@ from sunrise.run.live import LiveEnsemble
 from sunrise.run.loop import Trainer
 from sunrise.run.meter import Meter
 from sunrise.run.restarts import Restarts
+from sunrise.run.reward_scale import RewardScale
 from sunrise.store.logs import Logs
 
 PART, SETTING = "a part with a state of its own", "made from the settings"
@@ -27,7 +28,7 @@ MADE = "made from the settings and the environment's spaces"
 PROCESS = "of the process that trains, not of the run"
 NOT_STATE: dict[type, dict[str, str]] = {
     Trainer: {
-        **dict.fromkeys(("live", "collector", "replay", "meter"), PART),
+        **dict.fromkeys(("live", "collector", "replay", "meter", "reward_scale"), PART),
         **dict.fromkeys(("config", "learning_rate", "explore_key", "update_key"), SETTING),
         **dict.fromkeys(("action_repeat", "action_space"), MADE),
         **dict.fromkeys(("events", "evaluator"), PROCESS),
@@ -52,6 +53,7 @@ NOT_STATE: dict[type, dict[str, str]] = {
     },
     Journal: dict.fromkeys(("room", "count", "starts"), "offered as `actions` and `lengths`"),
     Restarts: {"limit": SETTING},
+    RewardScale: {"gamma": SETTING},
     UniformReplay: {
         **dict.fromkeys(("capacity", "nbytes"), SETTING),
         **dict.fromkeys(("batch", "mask", "written"), "in the rings and the counters: see the test of memory"),
@@ -75,7 +77,7 @@ MADE_ANEW = ("nodes",)
 """Arrays of a replay buffer of which its state has a part: a sum tree is a function of its leaves."""
 TINY: dict[str, Any] = {"ensemble_size": 2, "batch_size": 8, "buffer_size": 90, "learning_starts": 50, "seed": 3}
 KINDS: dict[str, tuple[type[Agent], str, dict[str, Any]]] = {
-    "uniform": (SAC, "Pendulum-v1", TINY | {"net_arch": (8, 8)}),
+    "uniform": (SAC, "Pendulum-v1", TINY | {"net_arch": (8, 8), "normalise_rewards": True}),
     "prioritised": (Rainbow, "CartPole-v1", TINY | {"net_arch": (8,), "n_atoms": 5, "n_step": 3}),
 }
 
@@ -90,7 +92,9 @@ def trainer(request: pytest.FixtureRequest) -> Trainer:
 
 def parts(trainer: Trainer) -> list[Any]:
     collector = trainer.collector
-    return [trainer, trainer.live, trainer.meter, collector, collector.restarts, *collector.journal, trainer.replay]
+    some = [trainer.reward_scale] if trainer.reward_scale else []
+    own = [collector, collector.restarts, *collector.journal]
+    return [trainer, trainer.live, trainer.meter, *own, trainer.replay, *some]
 
 
 def fields(part: Any) -> set[str]:

@@ -209,7 +209,8 @@ def test_more_seeds_and_more_timesteps_go_on_with_what_there_is(tmp_path: Path) 
     file, out = tiny(tmp_path / "grid.yaml", "1", 100), tmp_path / "out"
     said = sweep(file, out, "--workers", "2")
     assert "1 of 1 trials are finished" in said
-    assert f"Next: sunrise report {out / 'runs'} --out" in said
+    assert (out / "report" / "index.html").exists()
+    assert "mean" in (out / "report" / "scores.md").read_text()
     first = out / "runs" / "Pendulum-v1__sac__1"
     config = json.loads((first / "config.json").read_text())
     assert config["arm"] == "sac"

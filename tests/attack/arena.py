@@ -24,7 +24,8 @@ from sunrise.store.run_folder import RunFolder
 from sunrise.store.saved import Checkpoint
 from sunrise.store.session import Session
 from sunrise.store.snapshot import take
-from sunrise.store.tensors import load_tree, named_leaves, open_model
+from sunrise.store.tensors import load_tree, open_model
+from sunrise.trees import named_leaves
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (4, 4), "batch_size": 4, "buffer_size": 60, "seed": 3}
 LENGTH, BEFORE = 100, 90

@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from sunrise.commands.execution import Where, WhereFlags
+from sunrise.console import say
 from sunrise.errors import SunriseError
 
 
@@ -38,9 +39,17 @@ def run(arguments: Sequence[str]) -> None:
         return
     if flags.file is None:
         raise SunriseError("give the sweep's file, such as `sunrise sweep grid.yaml`, or a folder to --watch.")
+    from sunrise.commands.report import finish
     from sunrise.experiments.sweep import sweep
 
     out = flags.out or Path("sweeps") / flags.file.stem
     execution = flags.where.execution(at_least=1)
-    if not sweep(flags.file, out, execution, flags.only, flags.dry_run, ["sunrise", "sweep", *arguments]):
+    swept = sweep(flags.file, out, execution, flags.only, flags.dry_run, ["sunrise", "sweep", *arguments])
+    if swept is None:
+        return
+    if flags.only:  # the other parts may be running: whoever has them all reports
+        say(f"When every part is done: sunrise report {out / 'runs'} --out {out / 'report'}")
+    else:
+        finish(swept.folders, out / "report", flags.file.stem, arms=swept.arms)
+    if swept.failures:
         raise SystemExit(1)

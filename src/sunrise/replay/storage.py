@@ -15,7 +15,7 @@ from sunrise.errors import SunriseError
 from sunrise.replay import memory
 from sunrise.replay.uniform import empty
 from sunrise.rings import Ring
-from sunrise.store.tensors import named_leaves
+from sunrise.trees import named_leaves
 from sunrise.types import Observation
 
 

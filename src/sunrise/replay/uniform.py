@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from sunrise.replay import memory
 from sunrise.rings import ReplayState, Ring, Rows, refill
-from sunrise.store.tensors import named_leaves
+from sunrise.trees import named_leaves
 from sunrise.types import Batch, Collected, Observation, Sample
 
 

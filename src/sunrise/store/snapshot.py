@@ -20,7 +20,7 @@ from sunrise.store.checkpoint import Snapshot
 from sunrise.store.facts import check_facts, readable
 from sunrise.store.manifest import Span
 from sunrise.store.saved import Checkpoint
-from sunrise.store.tensors import named_leaves
+from sunrise.trees import named_leaves
 from sunrise.types import Episode
 
 

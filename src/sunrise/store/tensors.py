@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from sunrise.errors import DamagedError
 from sunrise.files.documents import SEAL, SEALED, decode_mapping
 from sunrise.files.folder import Folder, open_file, write_all
+from sunrise.trees import named_leaves
 
 DTYPES = {
     np.dtype(name).newbyteorder("<"): f"{name[0].upper()}{8 * np.dtype(name).itemsize}"
@@ -83,14 +84,6 @@ def _sum(header: Mapping[str, Any], content: Iterable[bytes | memoryview]) -> st
     for part in content:
         total.update(part)
     return total.hexdigest()
-
-
-def named_leaves(tree: Any) -> dict[str, Any]:
-    """The leaves of a tree by their path, such as `members.actor.layers.0.weight`."""
-    import jax
-
-    paths = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in paths}
 
 
 def save_tree(folder: Folder, name: str, tree: Any, about: Mapping[str, Any]) -> None:

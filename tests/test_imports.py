@@ -29,14 +29,20 @@ def imports(path: Path) -> set[tuple[str, bool]]:
     """The modules of ours that a file imports, and whether only when a function of it is called."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for name in names:
-            if name == "sunrise" and isinstance(node, ast.ImportFrom):
-                found |= {(alias.name, node.col_offset > 0) for alias in node.names if (ROOT / alias.name).is_dir()}
-            elif name.startswith("sunrise."):
-                found.add((name.removeprefix("sunrise."), node.col_offset > 0))
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if is_module(name) else node.module or "" for name in inner]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        later = isinstance(node, ast.stmt) and node.col_offset > 0
+        found |= {(name.removeprefix("sunrise."), later) for name in names if name.startswith("sunrise.")}
     return found
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
 
 
 def module(path: Path) -> str:

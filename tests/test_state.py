@@ -46,7 +46,7 @@ NOT_STATE: dict[type, dict[str, str]] = {
     },
     Collector: {
         **dict.fromkeys(("seed", "members", "gamma", "truncation", "reward_noise"), SETTING),
-        **dict.fromkeys(("env", "count", "mode", "ours", "reseeds"), MADE),
+        **dict.fromkeys(("env", "count", "mode", "seeds_each", "ours", "reseeds"), MADE),
         **dict.fromkeys(("stopping", "since"), PROCESS),
         "said": "what each process says once",
         "timesteps": "the loop's, which tells it at each step",

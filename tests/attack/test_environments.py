@@ -21,7 +21,7 @@ from sunrise.run.collect import Collector
 from sunrise.run.restarts import WINDOW
 from tests.attack import hostile
 from tests.attack.hostile import alive, wait_for
-from tests.toys import Counter
+from tests.support.toys import Counter
 
 TINY: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 200}
 TINY |= {"learning_starts": 20, "eval_freq": 0}

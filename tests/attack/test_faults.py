@@ -21,7 +21,7 @@ from sunrise.cli import main
 from sunrise.store.checkpoint import Checkpoints
 from sunrise.store.snapshot import take
 from tests.attack.arena import SMALL, Arena
-from tests.toys import Counter
+from tests.support.toys import Counter
 
 AT = 55
 

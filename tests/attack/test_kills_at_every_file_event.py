@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import runs
 from tests.attack.dying import KILLED
-from tests.test_kills import finish
+from tests.runs.test_kills import finish
+from tests.support import runs
 
 EVERY = int(os.environ.get("SUNRISE_FILE_EVENTS", "0"))
 """0: the sample of an ordinary run of the tests. n: kills at each n-th event; `make soak` says 1."""

@@ -28,8 +28,9 @@ LINGER = 30.0
 """Seconds that the end of a run waits for a tracker."""
 MOST = 10_000
 """Rows that wait for a slow tracker; later ones are read from the run's files when it has done these."""
-PATIENCE = 10
-"""How much longer than a failure took until the next attempt: a service that is away does not delay the end twice."""
+QUICK, PATIENCE, LAST_TRIES = 1.0, 10, 3
+"""A failure that took more seconds than the first is followed by as many times that without an attempt: a service that
+is away does not delay the end twice. One that fails at once is tried again so often at the end."""
 Status = Literal["finished", "stopped", "failed"]
 Has = Callable[[Kind, int], bool]
 """kind, step -> whether the tracker has such a row already."""
@@ -180,6 +181,9 @@ class TrackerSink:
             if self.behind:
                 self.behind = False
                 self._try(self._catch_up)
+        for _ in range(LAST_TRIES):
+            if self._has is None:
+                self._try(self._deliver, [])
         self._end()
 
     def _end(self) -> None:
@@ -193,7 +197,7 @@ class TrackerSink:
             do(*arguments)
         except (Exception, SystemExit) as error:
             self._has, now = None, time.monotonic()
-            self._not_before = now + PATIENCE * (now - began)
+            self._not_before = now + PATIENCE * (now - began) if now - began > QUICK else now
             if not self.said:
                 self.said = True
                 log.warning(

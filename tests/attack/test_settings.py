@@ -139,6 +139,17 @@ def test_a_run_of_an_older_version_goes_on(arena: Arena, run: Path) -> None:
         SAC.resume(run)
 
 
+def test_a_setting_that_came_after_the_run_was_begun_is_no_difference(run: Path) -> None:
+    """Checkpoints of a run that goes on with a later version have settings that its config.json does not know."""
+    config = unsealed(json.loads((run / "config.json").read_text()))[0]
+    later = {"prefill", "weight_normaliser"}
+    old = {name: value for name, value in config["settings"].items() if name not in later}
+    (run / "config.json").write_bytes(sealed({**config, "settings": old}))
+    assert read_run(run)["settings"] == config["settings"]
+    SAC.resume(run)
+    assert json.loads((run / "config.json").read_text())["settings"] == config["settings"]
+
+
 def test_only_the_command_extends_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(run, False, total_timesteps=500)
     with pytest.raises(SunriseError, match="says total_timesteps = 500, but the run was begun with 100"):

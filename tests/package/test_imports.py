@@ -8,7 +8,20 @@ ROOT = Path(__file__).parents[2] / "src" / "sunrise"
 VOCABULARY = "errors version types rings trees moments randomness signals compilation console"
 ROWS = [
     VOCABULARY,
-    *("files", "config", "ensemble", "networks", "learners", "replay", "envs", "run", "store", "sinks", "agents"),
+    *(
+        "files",
+        "config",
+        "ensemble",
+        "networks",
+        "learners",
+        "replay",
+        "envs",
+        "run",
+        "store",
+        "sinks",
+        "offline",
+        "agents",
+    ),
     *("compat", "experiments", "report"),
     "commands cli registration zoo __main__ __init__",
 ]

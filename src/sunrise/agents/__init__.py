@@ -73,13 +73,12 @@ def resume_run(
     path: Path,
     trust_env: bool = False,
     config: Mapping[str, Any] | None = None,
-    max_env_restarts: int | None = None,
-    env_timeout: float | None = None,
     algorithm: "Algorithm | None" = None,
+    others: Mapping[str, Any] | None = None,
 ) -> "Agent":
     """A run as it was at its last good checkpoint, ready to go on; see `Agent.resume`. `config` is its, if known.
 
-    `algorithm` is the run's, where it is not one of ours.
+    `algorithm` is the run's, where it is not one of ours; `others` are settings that may change, where they are given.
     """
     from sunrise.config.own import require_named
     from sunrise.store.reading import read_run
@@ -89,7 +88,6 @@ def resume_run(
     from sunrise.agents import loading
     from sunrise.agents.own import agent
 
-    others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
     return loading.resume(agent(algorithm or config["algo"]), path, config, trust_env=trust_env, others=others)
 
 

@@ -30,6 +30,7 @@ from sunrise.run.live import LiveEnsemble
 from sunrise.run.loop import Trainer
 from sunrise.run.supervise import supervise, why_nothing_was_learned
 from sunrise.sinks.callback import Callback, CallbackSink
+from sunrise.sinks.chosen import trackers
 from sunrise.sinks.console import ConsoleSink
 from sunrise.sinks.folder import FolderSink
 from sunrise.sinks.tensorboard import TensorBoard
@@ -198,6 +199,7 @@ class Agent:
             raise SunriseError(f"total_timesteps is {total_timesteps!r}, but must be a whole number.")
         until = int(asked) + (0 if reset_num_timesteps else self.num_timesteps)
         self.config = check(with_settings(self.config, {"total_timesteps": until}))
+        tracked = trackers(self.config.run.tracking, self.algo, self.folder)
         evaluator = self._evaluator() if self.config.run.eval_freq else None
         if evaluator is None and self.config.run.eval_freq:
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
@@ -207,6 +209,7 @@ class Agent:
         sinks.append(ConsoleSink(until, progress_bar, self.verbose > 0))
         if self.tensorboard_log is not None:
             sinks.append(TensorBoard.numbered(Path(self.tensorboard_log), tb_log_name or self.algo.upper()))
+        sinks += tracked
         if callback is not None:
             sinks.append(CallbackSink(callback, self))
         trainer.events, trainer.evaluator = EventStream(sinks), evaluator
@@ -226,14 +229,16 @@ class Agent:
         trust_env: bool = False,
         max_env_restarts: int | None = None,
         env_timeout: float | None = None,
+        track: bool | None = None,
+        mlflow: bool | None = None,
     ) -> Self:
         """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
 
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
         schedule, which a file cannot hold. `trust_env` lets the run's own environment import the module it names.
-        `max_env_restarts` and `env_timeout` may be others than before.
+        The last four are settings that may be others than before.
         """
-        others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout}
+        others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout, "track": track, "mlflow": mlflow}
         return loading.resume(cls, Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -243,6 +248,7 @@ class Agent:
         if self.trainer is None:
             self.config = as_begun(self.config)
             trainer = self._new_trainer()
+            self._prefill(trainer)
             if self.folder:
                 about = flatten_config(self.config) | ({"learning_rate": "schedule"} if self.learning_rate else {})
                 self.folder.create(self.algo, self.policy, about, self.action_repeat, self.algorithm.imported_from)
@@ -252,7 +258,20 @@ class Agent:
             self.trainer.start_from(0)
         assert self.trainer is not None
         self.trainer.config = self.config
+        self._prefill(self.trainer)  # a run that goes on from before its first checkpoint
         return self.trainer
+
+    def _prefill(self, trainer: Trainer) -> None:
+        """Begin an empty replay buffer with the dataset that was asked for."""
+        if not self.config.training.prefill or len(trainer.replay):
+            return
+        from sunrise.offline.prefill import prefill
+
+        try:
+            prefill(trainer.replay, self.config, self.observation_space, self.action_space, trainer.collector.count)
+        except BaseException:
+            self.trainer = None  # what is half full is of no use
+            raise
 
     def _new_trainer(self) -> Trainer:
         assert self.environments is not None

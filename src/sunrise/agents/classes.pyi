@@ -66,6 +66,7 @@ class SACKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -82,6 +83,10 @@ class SACKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class SAC(Agent, algo="sac"):
     def __init__(
@@ -151,6 +156,7 @@ class TD3Keywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -167,6 +173,10 @@ class TD3Keywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class TD3(Agent, algo="td3"):
     def __init__(
@@ -243,6 +253,7 @@ class DisCorKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -259,6 +270,10 @@ class DisCorKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class DisCor(Agent, algo="discor"):
     def __init__(
@@ -325,6 +340,7 @@ class RainbowKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -341,6 +357,10 @@ class RainbowKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class Rainbow(Agent, algo="rainbow"):
     def __init__(
@@ -413,6 +433,7 @@ class RADKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -429,6 +450,10 @@ class RADKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class RAD(Agent, algo="rad"):
     def __init__(
@@ -501,6 +526,7 @@ class DrQKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -517,6 +543,10 @@ class DrQKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class DrQ(Agent, algo="drq"):
     def __init__(
@@ -587,6 +617,7 @@ class CURLKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -603,6 +634,10 @@ class CURLKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class CURL(Agent, algo="curl"):
     def __init__(
@@ -655,6 +690,7 @@ class RandomKeywords(TypedDict, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -671,6 +707,10 @@ class RandomKeywords(TypedDict, total=False):
     env_timeout: float
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class Random(Agent, algo="random"):
     def __init__(

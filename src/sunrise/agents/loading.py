@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from sunrise.agents import arguments
 from sunrise.agents.environments import EnvArgument, trusted
 from sunrise.config.check import check
-from sunrise.config.settings import with_settings
+from sunrise.config.settings import flatten_config, with_settings
+from sunrise.config.tracking import TrackingSettings
 from sunrise.envs.spaces import LARGEST, restore
 from sunrise.envs.wrappers import trusted_wrappers
 from sunrise.errors import SunriseError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
 
 log = logging.getLogger("sunrise")
+OF_A_RUN: dict[str, Any] = {"run_dir": "", "prefill": "", **flatten_config(TrackingSettings())}
+"""Settings of the run in which a model was trained that are not the model's."""
 A = TypeVar("A", bound="Agent")
 
 
@@ -27,7 +30,7 @@ def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, sett
     about = read_model(file, name, cls.algorithm)
     if (wrappers := about["settings"].pop("wrapper", ())) and "wrapper" not in settings:
         log.warning("%s was trained inside %s: give `wrapper`, or an environment in it.", name, ", ".join(wrappers))
-    asked = about["settings"] | {"run_dir": ""} | settings
+    asked = about["settings"] | OF_A_RUN | settings
     run = {name: asked.pop(name) for name in ("env_id", "total_timesteps") if name in asked}
     model = cls(about["policy"], None, **asked)
     model.config = check(with_settings(model.config, run))

@@ -34,4 +34,8 @@ def run(arguments: Sequence[str]) -> None:
     own = own_algorithm(flags.algorithm)
     path, mean = record_run(flags.run, flags.out, flags.episodes, flags.seed, flags.renderer, flags.trust_env, own)
     say(f"mean return {mean:.1f}")
+    if flags.out is None:
+        from sunrise.sinks.chosen import show_films
+
+        show_films(flags.run)
     print(path)

@@ -27,6 +27,10 @@ class Flags:
     """Allow this many failures of environments instead."""
     env_timeout: float | None = None
     """Wait this many seconds for an environment instead."""
+    track: bool | None = None
+    """Follow the run in Weights & Biases from now on, or no longer; default: as before."""
+    mlflow: bool | None = None
+    """The same for MLflow."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -45,8 +49,8 @@ def run(arguments: Sequence[str]) -> None:
     if done >= total or (done >= 0 and asked is None):
         say(f"{flags.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    own = own_algorithm(flags.algorithm)
-    model = resume_run(flags.run, flags.trust_env, config, flags.max_env_restarts, flags.env_timeout, own)
+    others = {name: getattr(flags, name) for name in ("max_env_restarts", "env_timeout", "track", "mlflow")}
+    model = resume_run(flags.run, flags.trust_env, config, own_algorithm(flags.algorithm), others)
     # Environments side by side step over the end together: what the run was to do may be a little less than it did.
     if total < model.num_timesteps and total != config["settings"]["total_timesteps"]:
         raise SunriseError(f"total_timesteps is {total:,}, but the run is at {model.num_timesteps:,} already.")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from sunrise.config.ensemble import EnsembleSettings
 from sunrise.config.rules import Between, Count, CountOrZero, Fraction, Not, NotNegative
 from sunrise.config.tasks import RendererChoice
+from sunrise.config.tracking import TrackingSettings
 
 NEVER = 2**62
 """`learning_starts` of an agent that does not learn."""
@@ -51,6 +52,8 @@ class TrainingSettings:
     normalise_rewards: bool = False
     """Learn from rewards in units of the deviation of discounted returns so far, cut at ±10; replay and reports have
     them as they came, and the statistics are part of a checkpoint."""
+    prefill: str = ""
+    """A Minari dataset whose transitions are in the replay buffer before the first step (extra `minari`)."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class RunSettings:
     """Chance of a random action when a single agent is evaluated; an ensemble never takes one (the authors' code)."""
     run_dir: str = ""
     """Folder of the run; default: runs/{env_id}__{algo}__{seed}__{time}."""
+    tracking: TrackingSettings = dataclasses.field(default_factory=TrackingSettings)
 
 
 L = TypeVar("L")

@@ -23,6 +23,7 @@ from sunrise.config.groups import Config, env_options, from_pixels
 from sunrise.config.marked import Marked, read_yaml
 from sunrise.config.migrations import migrated
 from sunrise.config.settings import flatten_config, plain, unknown_setting, with_settings
+from sunrise.config.tracking import TRACKING
 from sunrise.errors import SunriseError, near
 from sunrise.files import documents
 from sunrise.files.folder import Folder, open_file
@@ -31,6 +32,8 @@ KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict}
 """What a preset file has where it is more than a mapping of settings."""
 NO_KEYWORDS = ("env_id", "wrapper", "total_timesteps", "run_dir")
 """Settings of a run that an agent in Python is not given: where, in what and how long it learns, and its folder."""
+NOT_FOR_FILES = ("run_dir", *TRACKING)
+"""Settings that the user says, and no file of somebody else's: where a run is written to and shown."""
 
 
 class PresetFile(NamedTuple):
@@ -108,7 +111,7 @@ def settings_of(file: PresetFile, known: Algorithm) -> dict[str, Any]:
     """The checked settings of a file for an algorithm; a wrong one is refused with where it stands.
 
     Of a run, what was decided for it is open again (`auto`), so that a flag has its consequences; what had no effect in
-    its environment is left out, and so is its folder.
+    its environment is left out, and so are its folder and who followed it.
     """
     if file.algo not in ("", known.name, known.imported_from):
         raise SunriseError(
@@ -118,8 +121,8 @@ def settings_of(file: PresetFile, known: Algorithm) -> dict[str, Any]:
     for name, value in file.settings.items():
         if name not in names:
             raise SunriseError(unknown_setting(name, names, file.where(name)))
-        if name == "run_dir" and not file.is_run:
-            raise SunriseError(f"{file.where(name)}run_dir is not for a file to say: give it yourself.")
+        if name in NOT_FOR_FILES and not file.is_run:
+            raise SunriseError(f"{file.where(name)}{name} is not for a file to say: give it yourself.")
         if (name, value) == ("learning_rate", "schedule"):
             raise SunriseError(
                 f"{file.path} is of a run with a schedule of learning rates, which a file cannot hold: copy the "
@@ -133,7 +136,7 @@ def settings_of(file: PresetFile, known: Algorithm) -> dict[str, Any]:
     if not file.is_run:
         return settings
     without_effect = () if env_options(config.env, file.env_id) else tuple(flatten_config(config.env))
-    left = {name: value for name, value in settings.items() if name not in ("run_dir", *without_effect)}
+    left = {name: value for name, value in settings.items() if name not in (*NOT_FOR_FILES, *without_effect)}
     return left | undecided(config)
 
 

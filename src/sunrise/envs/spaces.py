@@ -88,11 +88,11 @@ def batched(observation: Observation, space: gym.Space[Any]) -> tuple[Observatio
     return (obs if isinstance(space, gym.spaces.Dict) else obs[""]), single
 
 
-def check_same(ours: gym.Space[Any], theirs: gym.Space[Any], what: str) -> None:
+def check_same(ours: gym.Space[Any], theirs: gym.Space[Any], what: str, whose: str = "the environment's") -> None:
     """Another environment must observe and do the same: shapes, kinds and names; for actions the bounds too."""
     same = ours == theirs if what == "actions" else _without_bounds(ours) == _without_bounds(theirs)
     if not same:
-        raise SunriseError(f"the environment's {what} are {theirs}, but this model's are {ours}.")
+        raise SunriseError(f"{whose} {what} are {theirs}, but this model's are {ours}.")
 
 
 def _without_bounds(space: gym.Space[Any]) -> Any:

@@ -13,12 +13,13 @@ from sunrise.config.own import own_algorithm
 from sunrise.config.resolve import as_begun, defaults_for, preset_settings, resolve
 from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import ATARI_FRAMES
+from sunrise.config.tracking import TRACKING
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
 from sunrise.store.run_folder import CHANGEABLE, RunFolder
 
 AS_PLANNED = Length()
-NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
+NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq", *TRACKING}
 """Settings that a result does not depend on."""
 
 

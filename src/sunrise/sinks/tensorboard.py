@@ -4,7 +4,6 @@ import itertools
 import os
 import socket
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from sunrise.files.folder import Folder
 from sunrise.run.events import Evaluated, Event, MetricsRow
+from sunrise.sinks.scalars import of_event
 
 NUMBERS = itertools.count()
 
@@ -37,19 +37,10 @@ class TensorBoard:
         return cls(Folder(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}"))
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, MetricsRow):
-            self._add(event.row, event.timesteps)
-        elif isinstance(event, Evaluated):
-            row = {f"eval/{name}": value for name, value in event.summary().items()}
-            self._add({**row, "eval/env_steps": event.env_steps}, event.timesteps)
-
-    def _add(self, row: Mapping[str, Any], step: int) -> None:
-        values = [
-            Summary.Value(tag=name if "/" in name else f"run/{name}", simple_value=float(value))
-            for name, value in row.items()
-            if isinstance(value, int | float)
-        ]
-        self._write(Record(wall_time=time.time(), step=step, summary=Summary(value=values)))
+        if isinstance(event, MetricsRow | Evaluated):
+            _, step, values = of_event(event)
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
+            self._write(Record(wall_time=time.time(), step=step, summary=summary))
 
     def _write(self, record: Any) -> None:
         if self._records is None:

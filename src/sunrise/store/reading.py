@@ -87,7 +87,9 @@ def read_run(path: Path) -> dict[str, Any]:
         log.warning("%s What the checkpoint says is used instead.", problem)
         return saved
     old = "versions" not in saved  # written before checkpoints knew how a run began
-    changed = differences(saved, own, {"run_dir", *CHANGEABLE} if seal == "whole" or old else {"run_dir"})
+    # A setting that a whole config.json lacks came with a later version than the one that wrote it.
+    later = saved["settings"].keys() - own["settings"].keys()
+    changed = differences(saved, own, {"run_dir", *CHANGEABLE, *later} if seal == "whole" or old else {"run_dir"})
     if changed:
         name, (ours, theirs) = next(iter(changed.items()))
         raise SunriseError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from sunrise.config.tracking import TRACKING
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.files import documents
 from sunrise.files.folder import Folder
@@ -17,7 +18,7 @@ from sunrise.store.ownership import Ownership, is_in_use
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
 CONFIG, STATUS = "config.json", "status.json"
-CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout")
+CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout", *TRACKING)
 """Settings that a command may change while a run goes on."""
 
 

@@ -99,7 +99,8 @@ class Attack:
     def run(self, number: int, kind: str) -> None:
         """One attack, from its number alone."""
         rng = random.Random(f"{kind} {number}")
-        files = [*self.arena.files(), self.arena.model_file, self.arena.early / "config.json"]
+        files = [file for file in self.arena.files() if file.stat().st_size]  # one that is empty has nothing to damage
+        files += [self.arena.model_file, self.arena.early / "config.json"]
         target = rng.choice(files)
         signed = kind == "edit" and rng.random() < 0.5
         early, model = target.is_relative_to(self.arena.early), target == self.arena.model_file

@@ -83,7 +83,7 @@ def agent_of(run: Run) -> "Agent":
         # The environment is the one that was asked for: a run of another is refused before.
         others = {name: run.settings.get(name) for name in ("max_env_restarts", "env_timeout")}
         own = algorithm if ":" in run.arm.algo else None
-        return resume_run(run.folder, trust_env=True, algorithm=own, **others)
+        return resume_run(run.folder, trust_env=True, algorithm=own, others=others)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
     return agent(algorithm)(algorithm.policies[0], run.env, **settings)
 

@@ -18,6 +18,7 @@ from sunrise.config.groups import NEVER
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.ensemble import Ensemble, Sunrise
+from sunrise.ensemble.placement import place
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env
 from sunrise.envs.spaces import batched, check_same, describe
 from sunrise.errors import SunriseError
@@ -76,9 +77,9 @@ class Agent:
         self.config, self.learning_rate = arguments.read(self.algorithm, policy, env, preset, policy_kwargs, settings)
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
-        self.folder = (
-            RunFolder(Path(self.config.run.run_dir), self.device.device_kind) if self.config.run.run_dir else None
-        )
+        self.placement = place(device, self.config.ensemble.ensemble_size, self.config.run.shard_members)
+        kept = self.config.run.run_dir
+        self.folder = RunFolder(Path(kept), self.device.device_kind, self.placement.mesh) if kept else None
         self.session = Session(self.folder, self.config.run.keep, self._about) if self.folder else None
         self.trainer: Trainer | None = None
         self.fitted = False
@@ -231,14 +232,16 @@ class Agent:
         env_timeout: float | None = None,
         track: bool | None = None,
         mlflow: bool | None = None,
+        shard_members: bool | None = None,
     ) -> Self:
         """The agent of a run as it was at its last good checkpoint; `learn` with `reset_num_timesteps=False` goes on.
 
         A run that has no checkpoint yet is there as at its beginning. `learning_rate` is only needed where it was a
         schedule, which a file cannot hold. `trust_env` lets the run's own environment import the module it names.
-        The last four are settings that may be others than before.
+        The last five are settings that may be others than before.
         """
         others = {"max_env_restarts": max_env_restarts, "env_timeout": env_timeout, "track": track, "mlflow": mlflow}
+        others["shard_members"] = shard_members
         return loading.resume(cls, Path(run_dir), read_run(Path(run_dir)), env, learning_rate, trust_env, others)
 
     def _trainer(self, reset_num_timesteps: bool) -> Trainer:
@@ -329,7 +332,8 @@ class Agent:
         """Build the ensemble for an environment's spaces: a new one, or only its shapes, to be read from a file."""
         self.observation_space, self.action_space, self.fitted = observation_space, action_space, True
         self.parts = self.algorithm.fit(self.config, observation_space, action_space)
-        self.live = LiveEnsemble(*ensemble_of(self.parts, self.config), self.config.run.seed, self.device, initial)
+        functions, numbers = ensemble_of(self.parts, self.config, self.placement)
+        self.live = LiveEnsemble(functions, numbers, self.config.run.seed, self.placement, initial)
         self._draws = 0
 
     def _batched(self, observation: Observation) -> tuple[Observation, bool]:

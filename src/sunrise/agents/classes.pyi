@@ -81,6 +81,7 @@ class SACKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -171,6 +172,7 @@ class TD3Keywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -268,6 +270,7 @@ class DisCorKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -355,6 +358,7 @@ class RainbowKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -448,6 +452,7 @@ class RADKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -541,6 +546,7 @@ class DrQKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -632,6 +638,7 @@ class CURLKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool
@@ -705,6 +712,7 @@ class RandomKeywords(TypedDict, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
     track: bool

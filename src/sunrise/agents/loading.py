@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
 
 log = logging.getLogger("sunrise")
-OF_A_RUN: dict[str, Any] = {"run_dir": "", "prefill": "", **flatten_config(TrackingSettings())}
+OF_A_RUN: dict[str, Any] = {"run_dir": "", "prefill": "", "shard_members": False, **flatten_config(TrackingSettings())}
 """Settings of the run in which a model was trained that are not the model's."""
 A = TypeVar("A", bound="Agent")
 

@@ -31,6 +31,8 @@ class Flags:
     """Follow the run in Weights & Biases from now on, or no longer; default: as before."""
     mlflow: bool | None = None
     """The same for MLflow."""
+    shard_members: bool | None = None
+    """Spread the members over this process's devices, or no longer; default: as before."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -49,7 +51,8 @@ def run(arguments: Sequence[str]) -> None:
     if done >= total or (done >= 0 and asked is None):
         say(f"{flags.run} is finished: {counted(done, done * repeat)}. To go on, give more with --total-timesteps.")
         return
-    others = {name: getattr(flags, name) for name in ("max_env_restarts", "env_timeout", "track", "mlflow")}
+    names = ("max_env_restarts", "env_timeout", "track", "mlflow", "shard_members")
+    others = {name: getattr(flags, name) for name in names}
     model = resume_run(flags.run, flags.trust_env, config, own_algorithm(flags.algorithm), others)
     # Environments side by side step over the end together: what the run was to do may be a little less than it did.
     if total < model.num_timesteps and total != config["settings"]["total_timesteps"]:

@@ -95,6 +95,9 @@ class RunSettings:
     env_timeout: NotNegative = 300.0
     """Seconds to wait for an environment: one in a process of its own is killed then and counts as failed, one in this
     process is named in a warning; 0: for ever."""
+    shard_members: bool = False
+    """Spread the members over the devices of this process, over as many as divide their number. `resume` can change
+    it."""
     eval_epsilon: Fraction = 0.0
     """Chance of a random action when a single agent is evaluated; an ensemble never takes one (the authors' code)."""
     run_dir: str = ""

@@ -4,6 +4,7 @@ from sunrise.config.ensemble import EnsembleSettings, Weighting, resolve_tempera
 from sunrise.ensemble.build import EnsembleNumbers, Numbers, Report, Sunrise, build
 from sunrise.ensemble.functions import bootstrap_mask, confidence_weight, ucb_scores
 from sunrise.ensemble.members import Change, Ensemble, Tally, accept, member_keys, new_ensemble
+from sunrise.ensemble.placement import Placement, on_device, over_devices
 from sunrise.ensemble.voting import Choice, pool
 from sunrise.ensemble.weights import (
     Evidence,
@@ -22,6 +23,7 @@ __all__ = [
     "EnsembleSettings",
     "Evidence",
     "Numbers",
+    "Placement",
     "Report",
     "RunningMean",
     "Scheme",
@@ -36,6 +38,8 @@ __all__ = [
     "member_keys",
     "new_ensemble",
     "new_running_mean",
+    "on_device",
+    "over_devices",
     "pool",
     "register_weighting",
     "resolve_temperature",

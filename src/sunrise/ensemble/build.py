@@ -14,6 +14,7 @@ from sunrise.config.ensemble import EnsembleSettings, resolve_weighting
 from sunrise.ensemble import voting
 from sunrise.ensemble.functions import Number
 from sunrise.ensemble.members import Change, Ensemble, Memory, Tally, accept, member_keys, new_ensemble, not_finite
+from sunrise.ensemble.placement import Placement
 from sunrise.ensemble.voting import Choice
 from sunrise.ensemble.weights import Evidence, Scheme, scheme_of, summary
 from sunrise.types import AnyArray, Batch, Learner, Observation, Sample, State
@@ -88,8 +89,13 @@ def weights_of(
     return weight, memory, summary(std, weight)
 
 
-def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) -> Sunrise:
-    """From the learner that `make_learner(numbers.learner)` returns to the compiled functions of an ensemble of it."""
+def build(
+    make_learner: Callable[[Any], Learner], settings: EnsembleSettings, placement: Placement | None = None
+) -> Sunrise:
+    """From the learner that `make_learner(numbers.learner)` returns to the compiled functions of an ensemble of it.
+
+    With a placement, what an update returns is where what it took was; without, the compiler may choose.
+    """
     n = settings.ensemble_size
     scheme = scheme_of(resolve_weighting(settings))
 
@@ -147,12 +153,14 @@ def build(make_learner: Callable[[Any], Learner], settings: EnsembleSettings) ->
         refused, _ = jax.jit(change)(ensemble, sample, key, numbers)
         return not_finite(refused, make_learner(numbers.learner).metrics)
 
+    there = None if placement is None else placement.members
+    updated = None if placement is None else (placement.of_ensemble, placement.shared, placement.shared)
     return Sunrise(
         init=jax.jit(init),
-        update=jax.jit(update, donate_argnums=(0, 1)),
+        update=jax.jit(update, donate_argnums=(0, 1), out_shardings=updated),
         explore=jax.jit(explore),
         exploit=jax.jit(exploit),
         uncertainty=jax.jit(uncertainty),
         faults=faults,
-        observe=jax.jit(observe, donate_argnums=0),
+        observe=jax.jit(observe, donate_argnums=0, out_shardings=there),
     )

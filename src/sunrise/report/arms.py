@@ -10,7 +10,7 @@ from sunrise.report.results import Run
 
 PLACE = ("run_dir", "env_id", "seed")
 """What tells runs apart and is no setting of the agents."""
-HOUSEHOLD = ("save_freq", "keep", "keep_replay", "log_freq", "max_env_restarts", "env_timeout")
+HOUSEHOLD = ("save_freq", "keep", "keep_replay", "log_freq", "max_env_restarts", "env_timeout", "shard_members")
 """What a result does not depend on."""
 LENGTHS = ("total_timesteps",)
 """What a command may change while a run goes on: a difference is cautioned against, and makes no arm."""

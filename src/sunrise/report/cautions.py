@@ -205,7 +205,7 @@ def _versions(run: Run) -> Mapping[str, Any]:
 
 
 def _machines(run: Run) -> Mapping[str, Any]:
-    return {name: run.machine[name] for name in ("cpu", "cores", "device", "python") if name in run.machine}
+    return {name: run.machine[name] for name in ("cpu", "cores", "device", "mesh", "python") if name in run.machine}
 
 
 def _from_pixels(run: Run) -> bool:

@@ -15,7 +15,7 @@ from sunrise.config.ensemble import resolve_temperature
 from sunrise.config.groups import Config, from_pixels
 from sunrise.config.learners import DisCorSettings, RainbowSettings
 from sunrise.config.settings import flatten_config
-from sunrise.ensemble import EnsembleNumbers, Numbers, Sunrise, build
+from sunrise.ensemble import EnsembleNumbers, Numbers, Placement, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
 from sunrise.learners.curl import curl
@@ -201,13 +201,13 @@ def make_replay(
     )
 
 
-def ensemble_of(parts: Parts, config: Config[Any]) -> tuple[Sunrise, Numbers]:
-    """The compiled functions of an ensemble, and the numbers they take."""
+def ensemble_of(parts: Parts, config: Config[Any], placement: Placement | None = None) -> tuple[Sunrise, Numbers]:
+    """The compiled functions of an ensemble, which is to be in a place, and the numbers they take."""
     own = EnsembleNumbers(
         resolve_temperature(config.ensemble, from_pixels(config)), config.ensemble.ucb_lambda, config.training.gamma
     )
     numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), Numbers(own, parts.numbers))
-    functions = build(parts.make_learner, config.ensemble)
+    functions = build(parts.make_learner, config.ensemble, placement)
     if parts.make_learner(parts.numbers).observe is None:
         functions = functions._replace(observe=None)
     return functions, numbers

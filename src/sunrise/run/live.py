@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sunrise.ensemble import Choice, Ensemble, Report, Sunrise, Tally
+from sunrise.ensemble import Choice, Ensemble, Placement, Report, Sunrise, Tally
 from sunrise.randomness import root_key
 from sunrise.run.state import LiveState
 from sunrise.types import AnyArray, Observation, Sample
@@ -18,21 +18,21 @@ from sunrise.types import AnyArray, Observation, Sample
 class LiveEnsemble:
     """An ensemble that acts and learns: its state, its compiled functions and the numbers that they take."""
 
-    def __init__(self, functions: Sunrise, numbers: Any, seed: int, device: jax.Device, initial: bool = True) -> None:
-        """A new ensemble on a device; without `initial` only its shapes, until `restore`."""
-        self.functions, self.numbers, self.device = functions, numbers, device
+    def __init__(self, functions: Sunrise, numbers: Any, seed: int, placement: Placement, initial: bool = True) -> None:
+        """A new ensemble in its place; without `initial` only its shapes, until `restore`."""
+        self.functions, self.placement = functions, placement
         self.ensemble: Ensemble
         self.tally: Tally
         key = root_key(seed, "init")
-        with jax.default_device(device):
+        with jax.default_device(placement.first):
             if initial:
                 self.ensemble, self.tally = functions.init(key, numbers)
             else:
                 self.ensemble, tally = jax.eval_shape(functions.init, key, numbers)
                 self.tally = jax.tree.map(lambda leaf: jax.numpy.zeros(leaf.shape, leaf.dtype), tally)
-        # Put there, and not only made there: every call they are given to then runs on their device.
-        self.tally = jax.device_put(self.tally, device)
-        self.ensemble = jax.device_put(self.ensemble, device) if initial else self.ensemble
+        # Put there, and not only made there: every call they are given to then runs on their devices.
+        self.tally, self.numbers = placement.put_shared(self.tally), placement.put_shared(numbers)
+        self.ensemble = placement.put(self.ensemble) if initial else self.ensemble
 
     def update(self, sample: Sample, key: PRNGKeyArray) -> Report:
         """One update of all members; the state before it is gone."""
@@ -64,7 +64,8 @@ class LiveEnsemble:
     def set_learning_rate(self, rate: float) -> None:
         """Learn at this rate from the next update on."""
         learner = self.numbers.learner
-        learner = learner._replace(learning_rate=jax.numpy.asarray(rate, learner.learning_rate.dtype))
+        rate_now = self.placement.put_shared(jax.numpy.asarray(rate, learner.learning_rate.dtype))
+        learner = learner._replace(learning_rate=rate_now)
         self.numbers = self.numbers._replace(learner=learner)
 
     def clear_tally(self) -> None:
@@ -80,5 +81,5 @@ class LiveEnsemble:
         return LiveState(self.ensemble, self.tally)
 
     def restore(self, state: LiveState) -> None:
-        self.ensemble = jax.device_put(state.ensemble, self.device)
-        self.tally = jax.device_put(jax.tree.map(jax.numpy.array, state.tally), self.device)
+        self.ensemble = self.placement.put(state.ensemble)
+        self.tally = self.placement.put_shared(jax.tree.map(jax.numpy.array, state.tally))

@@ -16,8 +16,8 @@ EXTRAS = ("dm-control", "mujoco-warp", "warp-lang", "ale-py")
 """What computes where an extra is installed."""
 
 
-def machine(device: str = "cpu") -> dict[str, Any]:
-    """What the bits of a result may depend on; `device` is what the agents are on."""
+def machine(device: str = "cpu", mesh: str = "none") -> dict[str, Any]:
+    """What the bits of a result may depend on; `device` is what the agents are on, `mesh` how they are spread."""
     cpu = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -29,6 +29,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": platform.platform(),
         "device": device,
+        "mesh": mesh,
         "python": platform.python_version(),
     }
 
@@ -43,9 +44,9 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def beginning(action_repeat: int, device: str, command: list[str]) -> dict[str, Any]:
+def beginning(action_repeat: int, device: str, mesh: str, command: list[str]) -> dict[str, Any]:
     """What there is to know about how a run begins, besides its settings."""
-    known = {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(device)}
+    known = {"action_repeat": action_repeat, "versions": dict(versions()), "machine": machine(device, mesh)}
     return {**known, "command": command, **_labels}
 
 

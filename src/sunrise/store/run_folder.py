@@ -18,15 +18,15 @@ from sunrise.store.ownership import Ownership, is_in_use
 T = TypeVar("T")
 Status = Literal["running", "stopped", "finished", "failed"]
 CONFIG, STATUS = "config.json", "status.json"
-CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout", *TRACKING)
+CHANGEABLE = ("total_timesteps", "max_env_restarts", "env_timeout", "shard_members", *TRACKING)
 """Settings that a command may change while a run goes on."""
 
 
 class RunFolder:
     """config.json, metrics.jsonl, eval.csv, status.json, TensorBoard events and checkpoints/ of one run."""
 
-    def __init__(self, path: Path, device: str = "") -> None:
-        self.device = device
+    def __init__(self, path: Path, device: str = "", mesh: str = "none") -> None:
+        self.device, self.mesh = device, mesh
         self.path = path
         self.files = Folder(path)
         self.checkpoints = self.files.sub("checkpoints")
@@ -57,7 +57,7 @@ class RunFolder:
             self.files.make()
             self.checkpoints.make()
             self.lock()
-            self.begun = beginning(action_repeat, self.device, sys.argv)
+            self.begun = beginning(action_repeat, self.device, self.mesh, sys.argv)
             known = {"algo": algo, **({"imported_from": imported_from} if imported_from else {}), "policy": policy}
             self.write_config({**known, "settings": dict(settings), **self.begun})
         except OSError as error:
@@ -71,7 +71,7 @@ class RunFolder:
 
     def go_on_with(self, config: Mapping[str, Any], action_repeat: int) -> None:
         """Take up how a run was begun; a config.json that is missing or damaged is made again."""
-        now = beginning(action_repeat, self.device, [])
+        now = beginning(action_repeat, self.device, self.mesh, [])
         whole = {**config, **{name: value for name, value in now.items() if name not in config}}
         self.begun = {name: whole[name] for name in now}
         self._config = whole

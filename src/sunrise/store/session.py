@@ -86,7 +86,7 @@ class Session:
     def _name_differences(self) -> None:
         """Name what may change the last bits of the rest of a run."""
         before = {**self.folder.begun["versions"], **self.folder.begun["machine"]}
-        now = {**versions(), **machine(self.folder.device)}
+        now = {**versions(), **machine(self.folder.device, self.folder.mesh)}
         for name in now.keys() - {"system"}:
             if name in before and before[name] != now[name]:
                 log.warning(

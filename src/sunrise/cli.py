@@ -20,6 +20,7 @@ COMMANDS = {
     "record": "Film a run's agent: `sunrise record RUN`.",
     "sweep": "Run arms x environments x seeds from a file: `sunrise sweep grid.yaml`.",
     "collect": "Write a Minari dataset of a run's agent: `sunrise collect RUN --out hopper/sunrise-v0`.",
+    "tune": "Choose settings on other seeds than those reported: `sunrise tune search.yaml --out DIR`.",
     "reproduce": "Run an experiment of the paper: `sunrise reproduce table1`.",
     "report": "Compare runs: tables, curves and a page: `sunrise report RUNS --out DIR`.",
     "watch": "Show the runs below a folder in a browser while they go on: `sunrise watch runs`.",

@@ -1,7 +1,7 @@
 """`sunrise train`: every setting of an algorithm is a flag."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +18,7 @@ from sunrise.config.resolve import defaults_for
 from sunrise.config.settings import flatten_config, with_settings
 from sunrise.console import counted, members, say
 from sunrise.errors import SunriseError
+from sunrise.store.machine import labelled
 
 
 @dataclass
@@ -55,6 +56,8 @@ class Asked(NamedTuple):
 
     settings: dict[str, Any]
     length: Length
+    labels: Mapping[str, Any]
+    """How the settings of a file were chosen."""
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -67,7 +70,7 @@ def run(arguments: Sequence[str]) -> None:
         algorithm = own_algorithm(arguments[0])
     else:
         algorithm = ALGORITHMS[choose(arguments, sentences, "sunrise train", "algorithm")]
-    settings, length = parse(algorithm, arguments[1:])
+    settings, length, labels = parse(algorithm, arguments[1:])
     if not settings["env_id"]:
         raise SunriseError("--env-id is missing; `sunrise envs` lists the environments.")
     if not settings["run_dir"]:
@@ -86,7 +89,8 @@ def run(arguments: Sequence[str]) -> None:
     drawn = f", pictures by {seen['renderer']}" if seen.get("pixels") else ""
     size = members(model.config.ensemble.ensemble_size)
     say(f"{algorithm.name} with {size} on {env_id}, {steps}{drawn}: {settings['run_dir']}")
-    learn(model, total, settings["run_dir"])
+    with labelled(**labels):
+        learn(model, total, settings["run_dir"])
 
 
 def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
@@ -117,7 +121,7 @@ def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
         prog=f"sunrise train {algorithm.imported_from or algorithm.name}",
         description=algorithm.text,
     )
-    return Asked(settings, Length(first.total_timesteps, first.total_env_steps))
+    return Asked(settings, Length(first.total_timesteps, first.total_env_steps), file.labels if file else {})
 
 
 def look_first(arguments: Sequence[str]) -> LookedAtFirst:

@@ -6,14 +6,18 @@ A preset file is a mapping of settings, or this, where `algo` and `env_id` may b
     env_id: Hopper-v5
     settings: {learning_rate: 1e-3, net_arch: [256, 256]}
 
+One that `sunrise tune` wrote also says on which seeds the settings were chosen (`tuned_on`) and by which scores
+(`chosen_by`); both are then in the config.json of every run that is made from it.
+
 Nothing in a file is executed or constructed: it is words, numbers, truth values, lists and mappings (`marked.py`).
 """
 
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sunrise.config.algorithms import Algorithm, algorithm
@@ -28,7 +32,7 @@ from sunrise.errors import SunriseError, near
 from sunrise.files import documents
 from sunrise.files.folder import Folder, open_file
 
-KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict}
+KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict, "tuned_on": list, "chosen_by": dict}
 """What a preset file has where it is more than a mapping of settings."""
 NO_KEYWORDS = ("env_id", "wrapper", "total_timesteps", "run_dir")
 """Settings of a run that an agent in Python is not given: where, in what and how long it learns, and its folder."""
@@ -51,6 +55,8 @@ class PresetFile(NamedTuple):
     """Whether it is a run's config.json."""
     imported_from: Any = None
     """Where a run's algorithm is from, if it is not ours."""
+    labels: Mapping[str, Any] = MappingProxyType({})
+    """How the settings were chosen: what config.json of a run says that is made from them."""
 
     def where(self, name: str) -> str:
         """Where a setting stands, to begin a sentence with."""
@@ -74,7 +80,11 @@ def read_preset_file(path: Path) -> PresetFile:
             raise SunriseError(f"{path}: {name} is {value!r}, but must be of type {KINDS[name].__name__}.")
     settings = migrated(found.get("settings", {}))
     env_id = found.get("env_id", "") or (str(settings.get("env_id", "")) if is_run else "")
-    return PresetFile(path, found.get("algo", ""), env_id, settings, lines, is_run, found.get("imported_from"))
+    labels: dict[str, Any] = {name: found[name] for name in ("tuned_on", "chosen_by") if name in found}
+    if not all(type(seed) is int for seed in labels.get("tuned_on", [])):
+        raise SunriseError(f"{path}: tuned_on must be a list of seeds.")
+    own = found.get("imported_from")
+    return PresetFile(path, found.get("algo", ""), env_id, settings, lines, is_run, own, labels)
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -165,10 +175,23 @@ def settings_from(path: str | Path, algo: str | Algorithm | None = None) -> dict
     return {name: value for name, value in settings_of(file, known).items() if name not in NO_KEYWORDS}
 
 
-def write_preset_file(path: Path, algo: str, env_id: str, settings: Mapping[str, Any]) -> None:
-    """Write a preset file in YAML, which `train --config` reads: whole, or not at all."""
+def write_preset_file(
+    path: Path,
+    algo: str,
+    env_id: str,
+    settings: Mapping[str, Any],
+    tuned_on: Sequence[int] = (),
+    chosen_by: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a preset file in YAML, which `train --config` reads: whole, or not at all.
+
+    `tuned_on` are the seeds on which the settings were chosen, `chosen_by` are the scores there.
+    """
     lines = [f"algo: {json.dumps(algo)}", f"env_id: {json.dumps(env_id)}", f"settings:{'' if settings else ' {}'}"]
     # A value in JSON is the same value in YAML, and a word in quotation marks stays a word.
     lines += [f"  {name}: {json.dumps(plain(value), allow_nan=False)}" for name, value in settings.items()]
+    lines += [f"tuned_on: {json.dumps(list(tuned_on))}"] if tuned_on else []
+    chosen = [f"  {name}: {json.dumps(value, allow_nan=False)}" for name, value in (chosen_by or {}).items()]
+    lines += ["chosen_by:", *chosen] if chosen else []
     path.parent.mkdir(parents=True, exist_ok=True)
     Folder(path.parent).write(path.name, ("\n".join(lines) + "\n").encode())

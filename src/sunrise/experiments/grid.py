@@ -15,6 +15,7 @@ from sunrise.config.algorithms import ALGORITHMS, Algorithm
 from sunrise.config.check import declared_in
 from sunrise.config.length import Length
 from sunrise.config.marked import FileError, Marked, read_yaml
+from sunrise.config.preset_file import PresetFile, read_preset_file, settings_of
 from sunrise.config.resolve import defaults_for, preset_settings
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError, near
@@ -25,7 +26,7 @@ from sunrise.store.run_folder import RunFolder
 KEYS = ("name", "algo", "env_id", "seeds", "settings", "arms")
 ELSEWHERE = {"seed": "`seeds`", "env_id": "`env_id` of the grid", "run_dir": "--out", "algo": "`algo` of the grid"}
 """Settings that a sweep's file says in another place."""
-BESIDES = ("preset", "total_env_steps")
+BESIDES = ("preset", "config", "total_env_steps")
 """What may stand among the settings and is none."""
 MOST = 100_000
 """Runs of one file: more are a slip."""
@@ -146,28 +147,44 @@ class Grid:
         for env, (named, algo) in itertools.product(self.envs, self.algos.items()):
             for choice, line in self.choices(algo):
                 called = choice.name if not several or not self.arms else f"{algo.name} {choice.name}"
-                settings = self.settled(choice.settings, algo, env.value, line)
-                run = Run(Arm(called, named), env.value, 0, settings, out)
+                settings, labels = self.settled(choice.settings, algo, env.value, line)
+                run = Run(Arm(called, named), env.value, 0, settings, out, labels)
                 self.check(run, choice, line)
                 arms.append((run, line))
                 if len(arms) * len(self.seeds) > MOST:
                     raise self.wrong(line, f"the grid has more than {MOST:,} runs.")
         return [(self.placed(run, seed, out, several), line) for seed in self.seeds for run, line in arms]
 
-    def settled(self, given: Mapping[str, Marked], algo: Algorithm, env: str, line: int) -> dict[str, Any]:
-        """Settings by name: those of a preset first, and a length in simulator steps as timesteps."""
+    def settled(
+        self, given: Mapping[str, Marked], algo: Algorithm, env: str, line: int
+    ) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Settings by name, those of a preset and of a file first, and a length in simulator steps as timesteps.
+
+        And what the file says about how its settings were chosen.
+        """
         settings = {name: entry.value for name, entry in given.items()}
         preset, env_steps = settings.pop("preset", None), settings.pop("total_env_steps", None)
-        at = given.get("preset", given.get("total_env_steps", Marked(None, line)))
+        file, labels = settings.pop("config", None), dict[str, Any]()
+        at = next((given[name] for name in BESIDES if name in given), Marked(None, line))
         try:
+            if file is not None:
+                read = self.preset_file(str(file), env)
+                settings, labels = {**kept_of(settings_of(read, algo)), **settings}, dict(read.labels)
             settings = {**preset_settings(algo, preset, env), **settings}
             if env_steps is not None:
                 repeat = repeat_of(defaults_for(algo, env), env)
                 total = Length(settings.get("total_timesteps"), env_steps).in_timesteps(repeat)
                 settings["total_timesteps"] = total
-        except (SunriseError, TypeError) as error:
+        except (SunriseError, OSError, TypeError) as error:
             raise self.wrong(at, f"{error}") from None
-        return {**settings, "env_id": env}
+        return {**settings, "env_id": env}, labels
+
+    def preset_file(self, name: str, env: str) -> PresetFile:
+        """A file with settings; `{env_id}` in its name is the environment, where each has a file of its own."""
+        found = read_preset_file(self.path.parent / name.replace("{env_id}", as_file_name(env)))
+        if found.env_id not in ("", env) and not found.is_run:
+            raise SunriseError(f"{found.path} is for {found.env_id}, not for {env}.")
+        return found
 
     def check(self, run: Run, choice: Choice, line: int) -> None:
         """Refuse settings that make no sense, at the line of the one that the error names."""
@@ -185,6 +202,16 @@ class Grid:
             folder = before  # begun when the file had one algorithm
         own = {"total_timesteps": configured_length(run), "seed": seed, "run_dir": str(folder)}
         return run._replace(seed=seed, settings={**run.settings, **own}, folder=folder)
+
+
+def kept_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file that are not said by the grid itself."""
+    return {name: value for name, value in settings.items() if name not in ELSEWHERE}
+
+
+def as_file_name(env: str) -> str:
+    """An environment's id as a file's or a folder's name has it."""
+    return env.replace("/", "-").replace(":", "-")
 
 
 def configured_length(run: Run) -> int:

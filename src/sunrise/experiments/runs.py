@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sunrise.config.algorithms import Algorithm, algorithm
@@ -31,6 +32,8 @@ class Run(NamedTuple):
     seed: int
     settings: dict[str, Any]
     folder: Path
+    labels: Mapping[str, Any] = MappingProxyType({})
+    """What config.json says besides: how its settings were chosen."""
 
     @property
     def done(self) -> bool:

@@ -52,13 +52,14 @@ class Share(NamedTuple):
 def encode(run: Run) -> dict[str, Any]:
     """A run as plain data, wherever the process that makes it is."""
     own, folder = {"arm": run.arm.name, "algo": run.arm.algo, "env": run.env, "seed": run.seed}, run.folder.absolute()
+    own |= {"labels": dict(run.labels)}
     return {**own, "settings": {**run.settings, "run_dir": str(folder)}, "folder": str(folder)}
 
 
 def decode(spec: dict[str, Any]) -> Run:
     """The run again."""
     arm = Arm(spec["arm"], spec["algo"])
-    return Run(arm, spec["env"], spec["seed"], spec["settings"], Path(spec["folder"]))
+    return Run(arm, spec["env"], spec["seed"], spec["settings"], Path(spec["folder"]), spec["labels"])
 
 
 def as_command(run: Run) -> list[str]:
@@ -81,7 +82,7 @@ def agent_of(run: Run) -> "Agent":
     algorithm = algorithm_of(run.arm)
     if run.begun:
         # The environment is the one that was asked for: a run of another is refused before.
-        others = {name: run.settings.get(name) for name in ("max_env_restarts", "env_timeout")}
+        others = {name: run.settings.get(name) for name in ("max_env_restarts", "env_timeout", "shard_members")}
         own = algorithm if ":" in run.arm.algo else None
         return resume_run(run.folder, trust_env=True, algorithm=own, others=others)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
@@ -96,7 +97,7 @@ def run_here(run: Run, progress_bar: bool = False) -> Ended:
             return Ended("finished")
         folder.make()
         folder.remove(FAILURE)
-        with labelled(arm=run.arm.name):
+        with labelled(arm=run.arm.name, **run.labels):
             model = agent_of(run)
             left = run.settings["total_timesteps"] - model.num_timesteps
             model.learn(max(left, 0), log_interval=None, reset_num_timesteps=False, progress_bar=progress_bar)

@@ -16,6 +16,7 @@ from sunrise.experiments.executor import Execution, Failure, execute
 from sunrise.experiments.grid import ELSEWHERE, as_file_name
 from sunrise.experiments.listing import print_plan
 from sunrise.experiments.rungs import Result, climb
+from sunrise.experiments.runs import Run
 from sunrise.experiments.study import Proposals, Sampler, held
 from sunrise.experiments.tuning import Candidate, Range, Tuning
 from sunrise.files.folder import Folder
@@ -91,16 +92,17 @@ def tune(
     return Tuned(reported, bool(failures))
 
 
-def planned(tuning: Tuning, out: Path, method: Method, report: bool) -> list[Any]:
+def planned(tuning: Tuning, out: Path, method: Method, report: bool) -> list[Run]:
     """The runs there may be: all at full length, and a sampler's with the first values of everything."""
-    runs = []
+    runs: list[Run] = []
     for env in tuning.envs:
         candidates = list(tuning.grid_of(env)) if method.sampler == "grid" else []
         if method.sampler != "grid":
             space = tuning.space(env)
             first = {n: values.low if isinstance(values, Range) else values[0] for n, (_, values) in space.items()}
             candidates = [Candidate(f"{method.sampler} {number}", first) for number in range(method.trials)]
-        runs += [tuning.run(env, one, seed, out / "plan") for one in candidates for seed in tuning.select_seeds]
+        where = out / ("select" if method.sampler == "grid" else "plan")
+        runs += [tuning.run(env, one, seed, where) for one in candidates for seed in tuning.select_seeds]
         if report:
             own = candidates[0]._replace(name="tuned")
             runs += [tuning.run(env, own, seed, out / "plan") for seed in tuning.report_seeds]
@@ -153,7 +155,7 @@ def chosen(tuning: Tuning, winner: Result) -> dict[str, Any]:
     return means | {"candidate": winner.candidate.name, "report_seeds": tuning.report_seeds}
 
 
-def reporting(tuning: Tuning, env: str, out: Path, winner: Result) -> list[Any]:
+def reporting(tuning: Tuning, env: str, out: Path, winner: Result) -> list[Run]:
     """The winner's runs on the seeds of the report."""
     labels = {"tuned_on": tuning.select_seeds, "chosen_by": chosen(tuning, winner)}
     own = winner.candidate._replace(name="tuned")

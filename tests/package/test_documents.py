@@ -13,7 +13,6 @@ from sunrise.agents import AGENTS, Agent
 from sunrise.cli import main
 
 ROOT = Path(__file__).parents[2]
-CLUSTER = ROOT / "docs" / "cluster.md"
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 SMALL = {"total-timesteps": "60", "ensemble-size": "2", "batch-size": "4", "eval-freq": "0", "save-freq": "0"}
 SMALL |= {"learning-starts": "50", "buffer-size": "200", "net-arch": "8"}
@@ -25,8 +24,11 @@ OF_ALGORITHM = {
     "drq": PICTURES,
     "random": {"learning-starts": "50"},
 }
-GRID = next(text for language, text in re.findall(r"```(yaml)\n(.*?)```", CLUSTER.read_text(), re.DOTALL))
-"""The sweep's file that documents speak of."""
+GRID, SEARCH = (
+    re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL)[0]
+    for page in ("cluster", "tune")
+)
+"""The files of a sweep and of a tuning that documents speak of."""
 
 
 def blocks(document: Path) -> Iterator[tuple[str, str]]:
@@ -69,7 +71,7 @@ def shortened(words: list[str]) -> list[str]:
         extra = {"total-timesteps": "70"}
     elif start[0] in ("evaluate", "record"):
         extra = {"episodes": "1"}
-    elif start[0] in ("reproduce", "sweep") and "watch" not in given:
+    elif start[0] in ("reproduce", "sweep", "tune") and "watch" not in given:
         extra = {"dry-run": None}
     elif start[0] == "watch":  # it would never end
         extra = {"help": None}
@@ -91,6 +93,7 @@ def test_every_command_of_a_document_works(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")  # committed results are reported
     (tmp_path / "grid.yaml").write_text(GRID)
+    (tmp_path / "search.yaml").write_text(SEARCH)
     (tmp_path / "out" / "runs").mkdir(parents=True)
     for words in commands(document):
         code: Any = 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
 
-Sampler = Literal["grid", "tpe", "random", "gp", "cmaes", "qmc"]
+Sampler = Literal["grid", "tpe", "random"]
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 JOURNAL, LOCK = "journal.jsonl", ".tune.lock"
 
@@ -44,16 +44,8 @@ def sampler_of(name: Sampler, seed: int, number: int) -> "BaseSampler":
     """A sampler for one proposal."""
     samplers, own = optuna().samplers, (seed * 1_000_003 + number) % 2**32
     if name == "tpe":
-        found = samplers.TPESampler(seed=own, multivariate=False, constant_liar=True)
-    elif name == "qmc":
-        found = samplers.QMCSampler(seed=seed, scramble=True, warn_asynchronous_seeding=False)
-    elif name == "gp":
-        found = samplers.GPSampler(seed=own)
-    elif name == "cmaes":
-        found = samplers.CmaEsSampler(seed=own)
-    else:
-        found = samplers.RandomSampler(seed=own)
-    return found
+        return samplers.TPESampler(seed=own, multivariate=False, constant_liar=True)
+    return samplers.RandomSampler(seed=own)
 
 
 class Held:

@@ -29,7 +29,7 @@ class Method:
     """How candidates are found and given up."""
 
     sampler: Sampler = "grid"
-    """Every combination, or one of Optuna's samplers (extra `tune`): tpe, random, gp, cmaes or qmc."""
+    """Every combination, or one of Optuna's samplers (extra `tune`): tpe or random."""
     trials: int = 20
     """Candidates that a sampler proposes, for each environment."""
     parallel: int = 1

@@ -18,7 +18,6 @@ from sunrise.commands.train import parse
 from sunrise.config.algorithms import ALGORITHMS
 from sunrise.config.preset_file import read_preset_file
 from sunrise.config.settings import flatten_config
-from sunrise.documents import sealed
 from sunrise.errors import SunriseError
 from sunrise.experiments import rungs, tune
 from sunrise.experiments.executor import HERE
@@ -26,8 +25,9 @@ from sunrise.experiments.grid import read_grids
 from sunrise.experiments.runs import Run, configured
 from sunrise.experiments.study import JOURNAL, held
 from sunrise.experiments.tuning import Tuning
-from sunrise.logs import EVAL_FIELDS
-from sunrise.run_folder import RunFolder
+from sunrise.files.documents import sealed
+from sunrise.store.logs import EVAL_FIELDS
+from sunrise.store.run_folder import RunFolder
 
 SEARCH = """\
 algo: sac

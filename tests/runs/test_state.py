@@ -41,7 +41,7 @@ NOT_STATE: dict[type, dict[str, str]] = {
         **dict.fromkeys(("_start", "_clock"), PROCESS),
     },
     LiveEnsemble: {
-        **dict.fromkeys(("functions", "device"), MADE),
+        **dict.fromkeys(("functions", "placement"), MADE),
         "numbers": "made from the settings; a schedule sets the learning rate again before each update",
     },
     Collector: {

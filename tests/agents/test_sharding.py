@@ -59,7 +59,8 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize(("devices", "members"), [(5, 5), pytest.param(2, 4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("devices", "members"), [(5, 5), (2, 4)])
 def test_spread_members_learn_what_they_learn_on_one_device_and_checkpoints_pass_between_the_two(
     devices: int, members: int, tmp_path: Path
 ) -> None:

@@ -130,7 +130,7 @@ def reported(experiment: Experiment, scale: Scale, runs: Sequence[Run], out: Pat
     return (out / "report.md").read_text()
 
 
-@pytest.mark.parametrize("name", GYM_EXPERIMENTS)
+@pytest.mark.parametrize("name", ["table1", *(pytest.param(n, marks=pytest.mark.slow) for n in GYM_EXPERIMENTS[1:])])
 def test_every_experiment_really_runs_and_is_reported(name: str, tmp_path: Path) -> None:
     """Every arm, for forty steps, on Hopper: what differs between experiments is not the environment."""
     experiment = EXPERIMENTS[name]
@@ -148,6 +148,7 @@ def test_every_experiment_really_runs_and_is_reported(name: str, tmp_path: Path)
     assert ("2643 ± 472" in text) == any(arm in experiment.arms for arm in (SUNRISE, SIZES[3]))
 
 
+@pytest.mark.slow
 def test_atari_runs_and_its_report_has_human_normalised_scores(tmp_path: Path) -> None:
     experiment = EXPERIMENTS["table3"]
     scale = Scale(("ALE/Freeway-v5",), timesteps=40, seeds=1, eval_freq=40, eval_episodes=1)

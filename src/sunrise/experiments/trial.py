@@ -160,7 +160,7 @@ def read_failure(path: Path) -> str:
 
 
 def die_with(parent: int) -> None:
-    """Ask to be stopped, as by a polite kill, when the process that started this one is gone."""
+    """Ask to be stopped, as by SIGTERM, when the process that started this one is gone."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:

@@ -38,7 +38,7 @@ class Eyes(eqx.Module):
     each: tuple[Convolutions, ...]
 
     def __call__(self, seen: Seen) -> Float[Array, "B FD"]:
-        return seen.beside([eye(picture) for eye, picture in zip(self.each, seen.pictures, strict=True)])
+        return seen.beside([encoder(picture) for encoder, picture in zip(self.each, seen.pictures, strict=True)])
 
 
 class Projection(eqx.Module):

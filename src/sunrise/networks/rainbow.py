@@ -84,7 +84,7 @@ class Glance(eqx.Module):
 
     def views(self, seen: Seen) -> list[Float[Array, "B _"]]:
         """The features of each picture."""
-        return [eye(picture) for eye, picture in zip(self.each, seen.pictures, strict=True)]
+        return [encoder(picture) for encoder, picture in zip(self.each, seen.pictures, strict=True)]
 
 
 Trunk: TypeAlias = TiledConvolutions | Glance | Dense

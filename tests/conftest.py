@@ -1,10 +1,12 @@
 """Shapes are checked at run time, and compiled programs are kept between test sessions."""
 
 import os
+import signal
 from pathlib import Path
 
 from jaxtyping import install_import_hook
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and all they start, ignore it
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 
 CHECKED = ["ensemble", "networks", "learners", "replay", "collect", "evaluate", "types", "convolution", "pixels"]

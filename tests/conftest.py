@@ -9,7 +9,7 @@ from jaxtyping import install_import_hook
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and all they start, ignore it
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 
-CHECKED = ["ensemble", "networks", "learners", "replay", "collect", "evaluate", "types", "convolution", "pixels"]
+CHECKED = ["ensemble", "networks", "learners", "replay", "run.collect", "run.evaluate", "types"]
 install_import_hook([f"sunrise.{module}" for module in CHECKED], "beartype.beartype")
 
 import pytest  # noqa: E402
@@ -17,7 +17,7 @@ import pytest  # noqa: E402
 from sunrise.compilation import use_cache  # noqa: E402
 
 use_cache()
-LONGEST = ("test_kills.py", "test_learning.py", "test_experiments.py")
+LONGEST = ("test_kills.py", "test_learning.py", "test_documents.py", "test_ray.py", "test_experiments.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from jaxtyping import install_import_hook
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and all they start, ignore it
+# A shell's background jobs ignore Ctrl-C, those of nohup a closed terminal, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 
 CHECKED = ["ensemble", "networks", "learners", "replay", "run.collect", "run.evaluate", "types"]

@@ -139,6 +139,7 @@ class Session:
     def end(self, timesteps: int, status: Status) -> None:
         """Everything on disk, and the status with it."""
         self.settle()
+        self._end_writer()  # a write that a signal struck as it was begun is known to nobody, and would have the last word
         with self.explained():
             self.folder.files.require_in_place()
             self.status(status, timesteps)
@@ -180,10 +181,13 @@ class Session:
                     last = f"the checkpoint at step {steps[-1]:,} is whole"
             raise refusal(error, self.folder.path, last, needed) from None
 
-    def close(self) -> None:
+    def _end_writer(self) -> None:
         if self.writer is not None:
             self.writer.shutdown()
             self.writer = None
+
+    def close(self) -> None:
+        self._end_writer()
         self.folder.close()
 
 

@@ -139,7 +139,7 @@ class Session:
     def end(self, timesteps: int, status: Status) -> None:
         """Everything on disk, and the status with it."""
         self.settle()
-        self._end_writer()  # a write that a signal struck as it was begun is known to nobody, and would have the last word
+        self._end_writer()  # a write struck by a signal as it began is known to nobody, and would have the last word
         with self.explained():
             self.folder.files.require_in_place()
             self.status(status, timesteps)

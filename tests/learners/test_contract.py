@@ -57,7 +57,7 @@ class Straight(gym.Env[Any, Any]):
 
 
 def pictures(name: str) -> bool:
-    return ALGORITHMS[name].policies == ("CnnPolicy",)
+    return ALGORITHMS[name].policies[0] == "CnnPolicy"
 
 
 def make_env(name: str) -> gym.Env[Any, Any]:

@@ -57,7 +57,7 @@ class Straight(gym.Env[Any, Any]):
 
 
 def pictures(name: str) -> bool:
-    return ALGORITHMS[name].policies[0] == "CnnPolicy"
+    return "MlpPolicy" not in ALGORITHMS[name].policies
 
 
 def make_env(name: str) -> gym.Env[Any, Any]:

@@ -8,14 +8,14 @@ from sunrise.registration import register_when_gymnasium_is_there
 from sunrise.version import __version__
 
 if TYPE_CHECKING:
-    from sunrise.agents import CURL, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
+    from sunrise.agents import CURL, DQN, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
     from sunrise.agents.own import agent
     from sunrise.config.algorithms import Algorithm
     from sunrise.config.groups import Config
     from sunrise.config.preset_file import settings_from
     from sunrise.fitting import for_states
 
-AGENTS = ("CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
+AGENTS = ("CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 WHERE = {
     **dict.fromkeys(AGENTS, "sunrise.agents"),
     "agent": "sunrise.agents.own",
@@ -41,6 +41,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "CURL",
+    "DQN",
     "RAD",
     "SAC",
     "TD3",

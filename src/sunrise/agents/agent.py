@@ -11,6 +11,7 @@ import numpy as np
 from sunrise.agents import arguments, loading
 from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
 from sunrise.agents.files import FORMAT, read_run
+from sunrise.compat.arguments import policy_name
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
@@ -19,7 +20,7 @@ from sunrise.config.groups import NEVER
 from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.ensemble import Ensemble, Sunrise
-from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env
+from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env, uniform_actions
 from sunrise.errors import SunriseError
 from sunrise.evaluate import Evaluation, Evaluator
 from sunrise.fitting import ensemble_of, make_replay
@@ -72,7 +73,10 @@ class Agent:
         **settings: Any,
     ) -> None:
         use_cache()
-        self.config, self.learning_rate = arguments.read(self.algorithm, policy, env, preset, policy_kwargs, settings)
+        policy = policy_name(policy)
+        self.config, self.learning_rate, self.habits = arguments.read(
+            self.algorithm, policy, env, preset, policy_kwargs, settings
+        )
         self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.folder = (
@@ -121,10 +125,18 @@ class Agent:
         """Simulator steps in one timestep."""
         return self.environments.action_repeat if self.environments else 1
 
+    @property
+    def exploration_rate(self) -> float:
+        """Chance of a random action where it explores, for algorithms that have one (DQN)."""
+        chance = self.parts.random_actions
+        if chance is None:
+            return 0.0
+        return chance(self.trainer.timesteps / self.config.run.total_timesteps if self.trainer else 1.0)
+
     def predict(
-        self, observation: Observation, state: Any = None, episode_start: Any = None, deterministic: bool = True
+        self, observation: Observation, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, Any]:
-        """The ensemble's action for one observation or a batch of them; without `deterministic`, an exploring one."""
+        """An exploring action for one observation or a batch of them; with `deterministic`, one without noise."""
         obs, single = self._batched(observation)
         if deterministic:
             action = self.live.exploit(obs)
@@ -133,6 +145,10 @@ class Agent:
             acting = np.full(rows(obs), self._draws % self.config.ensemble.ensemble_size, np.int32)
             key = root_key(self.config.run.seed, "predict")
             action = np.asarray(self.live.explore(obs, acting, key, self._draws).action)
+            if self.exploration_rate:
+                rng = np.random.default_rng([self.config.run.seed, self._draws])
+                anything = uniform_actions(rng, self.action_space, rows(obs))
+                action = np.where(rng.random(rows(obs)) < self.exploration_rate, anything, action)
         action = to_env(action, self.action_space)
         return (action[0] if single else action), state
 
@@ -263,6 +279,7 @@ class Agent:
             replay,
             self.learning_rate,
             self.action_repeat,
+            self.parts.random_actions,
         )
         return self.trainer
 

@@ -196,15 +196,19 @@ def rainbow_network(
     hidden: Sequence[int],
     dueling: bool,
     noisy_std: Float[Array, ""] | float | None,
+    trunk_width: int | None = None,
 ) -> RainbowNetwork:
-    """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary."""
+    """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary.
+
+    `trunk_width` is that of the layer before the streams, for states, where it is not the first of `hidden`.
+    """
     n_actions, atoms = outputs
     k_trunk, k_advantage, k_value = jax.random.split(key, 3)
     frames = frames_shape(space)
     trunk: TiledConvolutions | Dense
     if frames is None:
-        trunk = Dense(linear(k_trunk, gym.spaces.flatdim(space), hidden[0]))
-        features = hidden[0]
+        features = hidden[0] if trunk_width is None else trunk_width
+        trunk = Dense(linear(k_trunk, gym.spaces.flatdim(space), features))
     else:
         pairs = list(pairwise((frames[0], *CHANNELS)))
         keys = jax.random.split(k_trunk, len(pairs))

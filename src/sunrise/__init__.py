@@ -10,6 +10,7 @@ from sunrise.version import __version__
 if TYPE_CHECKING:
     from sunrise.agents import CURL, DQN, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
     from sunrise.agents.own import agent
+    from sunrise.compat.callbacks import Callback
     from sunrise.config.algorithms import Algorithm
     from sunrise.config.groups import Config
     from sunrise.config.preset_file import settings_from
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 AGENTS = ("CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 WHERE = {
     **dict.fromkeys(AGENTS, "sunrise.agents"),
+    "Callback": "sunrise.compat.callbacks",
     "agent": "sunrise.agents.own",
     "Algorithm": "sunrise.config.algorithms",
     "Config": "sunrise.config.groups",
@@ -47,6 +49,7 @@ __all__ = [
     "TD3",
     "Agent",
     "Algorithm",
+    "Callback",
     "Config",
     "DisCor",
     "DrQ",

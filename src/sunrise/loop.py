@@ -83,7 +83,7 @@ class Trainer:
             self.learn(rows, len(collected.episodes), until)
             self.report()
             self.between_steps = True
-            self.events.send(Stepped(self.timesteps, self.env_steps, collected.episodes))
+            self.events.send(Stepped(self.timesteps, self.env_steps, collected.episodes, collected.seen))
             if self.collector.stopping.is_set():
                 self.check_finite()
                 raise KeyboardInterrupt

@@ -32,18 +32,20 @@ class TensorBoard:
         self._records: RecordWriter | None = None
 
     @classmethod
-    def numbered(cls, root: Path, name: str) -> "TensorBoard":
-        """In a folder numbered as Stable-Baselines3 does."""
-        return cls(Folder(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}"))
+    def numbered(cls, root: Path, name: str, new: bool = True) -> "TensorBoard":
+        """In a folder numbered as Stable-Baselines3 does; a training that is not `new` goes on in the last one."""
+        made = len(list(root.glob(f"{name}_*")))
+        return cls(Folder(root / f"{name}_{made + 1 if new else max(made, 1)}"))
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, MetricsRow):
-            self._add(event.row, event.timesteps)
+            self.add(event.row, event.timesteps)
         elif isinstance(event, Evaluated):
             row = {f"eval/{name}": value for name, value in event.summary().items()}
-            self._add({**row, "eval/env_steps": event.env_steps}, event.timesteps)
+            self.add({**row, "eval/env_steps": event.env_steps}, event.timesteps)
 
-    def _add(self, row: Mapping[str, Any], step: int) -> None:
+    def add(self, row: Mapping[str, Any], step: int) -> None:
+        """Write what is a number, at a timestep."""
         values = [
             Summary.Value(tag=name if "/" in name else f"run/{name}", simple_value=float(value))
             for name, value in row.items()

@@ -144,6 +144,11 @@ class Agent:
         """The environments it learns in."""
         return self.environments.vector if self.environments else None
 
+    @env.deleter
+    def env(self) -> None:
+        """Let go of them."""
+        self.environments = self._vec_env = None
+
     @property
     def action_repeat(self) -> int:
         """Simulator steps in one timestep."""
@@ -254,7 +259,7 @@ class Agent:
         until = int(asked) + (0 if reset_num_timesteps else self.num_timesteps)
         self.config = check(with_settings(self.config, {"total_timesteps": until}))
         evaluator = self._evaluator() if self.config.run.eval_freq else None
-        if evaluator is None and self.config.run.eval_freq:
+        if evaluator is None and self.config.run.eval_freq and not isinstance(self.env, FromVecEnv):
             log.warning("No evaluation while training: %s", NO_SECOND_ENV)
         trainer = self._trainer(reset_num_timesteps)
         trainer.log_episodes = log_interval or 0

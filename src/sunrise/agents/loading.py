@@ -25,6 +25,8 @@ def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, sett
     """The agents of an open file, which is called `name`; `settings` replace those they were saved with."""
     about = read_model(file, name, cls.algorithm)
     asked = about["settings"] | {"run_dir": ""} | settings
+    if settings.get("buffer_size") == 1:  # as users of Stable-Baselines3 say that it is only to play
+        asked["buffer_size"] = about["settings"]["buffer_size"]
     run = {name: asked.pop(name) for name in ("env_id", "total_timesteps") if name in asked}
     model = cls(about["policy"], None, **asked)
     model.config = check(with_settings(model.config, run))

@@ -214,8 +214,9 @@ class Agent:
             self._vec_env = as_vec_env(self.env, self.habits.monitor_wrapper)
         return self._vec_env
 
-    def get_vec_normalize_env(self) -> None:
+    def get_vec_normalize_env(self) -> Any:
         """None: `normalise_observations` and `normalise_rewards` are settings here."""
+        return None
 
     def set_env(self, env: EnvArgument, force_reset: bool = True) -> None:
         """Use another environment with the same spaces; once training has begun, as many of them as before.
@@ -264,14 +265,18 @@ class Agent:
         trainer = self._trainer(reset_num_timesteps)
         trainer.log_episodes = log_interval or 0
         sinks: list[Sink] = [FolderSink(self.session)] if self.session else []
-        sinks += self._watching(until, progress_bar, tb_log_name or self.algo.upper(), reset_num_timesteps)
+        watching = self._watching(until, progress_bar, tb_log_name or self.algo.upper(), reset_num_timesteps)
         if callback is not None:
             told = {"total_timesteps": until, "log_interval": log_interval, "tb_log_name": tb_log_name}
             told |= {"reset_num_timesteps": reset_num_timesteps, "progress_bar": progress_bar}
             sinks.append(CallbackSink(callback, self, told))
+        sinks += watching  # the logger after the callback: what that records goes with the row of its step
         trainer.events, trainer.evaluator = EventStream(sinks), evaluator
         before = trainer.updates, trainer.timesteps
-        supervise(trainer, until)
+        try:
+            supervise(trainer, until)
+        finally:
+            trainer.events = EventStream()
         learns = self.config.training.learning_starts < NEVER
         if learns and trainer.updates == before[0] and trainer.timesteps > before[1]:
             log.warning("Nothing was learned, not one update was made: %s.", why_nothing_was_learned(trainer))
@@ -299,7 +304,7 @@ class Agent:
 
     def dump_logs(self) -> None:
         """Make a row of metrics now, with what was recorded."""
-        if self.trainer is not None:
+        if self.trainer is not None and self.trainer.events.sinks:
             self.trainer.log()
         else:
             self.logger.dump(self.num_timesteps)

@@ -125,13 +125,19 @@ class Logging:
 
 
 class LoggerSink:
-    """Brings rows to the logger, by our names and by Stable-Baselines3's, and has it write what was recorded."""
+    """Brings rows to the logger, by our names and by Stable-Baselines3's, and has it write what was recorded.
+
+    It writes at the end of a step, so that what callbacks record at this step is with its row.
+    """
 
     name, essential = "the logger", False
 
     def __init__(self, logging: Logging, episodes: EpisodeInfos) -> None:
         self.logging, self.episodes = logging, episodes
         self.began, self.first = time.time(), 0
+        self.row: Mapping[str, Any] | None = None
+        self.due = False
+        """Whether there is a row that has not been written yet."""
 
     def __call__(self, event: Event) -> None:
         logger, rows = self.logging.logger, self.logging.takes_rows
@@ -141,18 +147,26 @@ class LoggerSink:
             case Stepped():
                 seconds = round(time.time() - self.began, 6)
                 self.episodes.extend({"r": e.total, "l": e.length, "t": seconds} for e in event.episodes)
+                self._write(event.timesteps)
             case MetricsRow(row):
-                if rows:
-                    self._record(self._named(row, event.timesteps))
-                logger.dump(event.timesteps)
+                self.due = True
+                self.row = row
             case Evaluated():
                 if rows:
                     summary = event.summary()
                     self._record({f"eval/{name}": value for name, value in summary.items()})
                     logger.dump(event.timesteps)
             case Ended(timesteps):
-                if logger.name_to_value:
-                    logger.dump(timesteps)
+                self.due = self.due or bool(logger.name_to_value)
+                self._write(timesteps)
+
+    def _write(self, timesteps: int) -> None:
+        if not self.due:
+            return
+        if self.logging.takes_rows and self.row is not None:
+            self._record(self._named(self.row, timesteps))
+        self.due, self.row = False, None
+        self.logging.logger.dump(timesteps)
 
     def _named(self, row: Mapping[str, Any], timesteps: int) -> dict[str, Any]:
         values = {name if "/" in name else f"run/{name}": value for name, value in row.items()}

@@ -59,7 +59,7 @@ check: test slow          ## both: what CI runs
 soak: $(VENV)/dev.stamp   ## kill real runs at random and at every file event, damage files 10,000 times, compare every bit
 	SUNRISE_ATTACKS=10000 SUNRISE_FILE_EVENTS=1 SUNRISE_COUNTS=benchmarks/results/attack.json $(PY) -m pytest tests/attack
 	$(PY) benchmarks/readme.py
-	SUNRISE_KILLS=200 $(PY) -m pytest tests/test_kills.py
+	SUNRISE_KILLS=200 $(PY) -m pytest tests/runs/test_kills.py
 
 bench: $(VENV)/core.stamp $(PEERS)/stamp  ## speed against PyTorch and Stable-Baselines3
 	$(PY) benchmarks/run.py

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from run import HERE
-from sunrise.bench import ready
 from sunrise.compilation import use_cache
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
-from sunrise.fitting import ensemble_of
-from sunrise.flops import matmul_flops
-from sunrise.machine import machine, versions
+from sunrise.experiments.flops import matmul_flops
+from sunrise.experiments.speed import ready
+from sunrise.run.fitting import ensemble_of
+from sunrise.store.machine import machine, versions
 from sunrise.types import Batch, Sample
 
 BEFORE_AND_AFTER = ("before", "after")

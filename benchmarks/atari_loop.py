@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sunrise import Rainbow
-from sunrise.bench import ready
-from sunrise.machine import machine
+from sunrise.experiments.speed import ready
+from sunrise.store.machine import machine
 
 STEPS, FULL, EVALUATIONS = 5_000, 100_000, 10
 

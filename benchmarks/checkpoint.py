@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sunrise import SAC
-from sunrise.machine import machine
 from sunrise.replay.uniform import UniformReplay
+from sunrise.store.machine import machine
 
 CAPACITY, INTERVAL, STEPS, ROUNDS = 1_000_000, 10_000, 400, 5
 

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from run import HERE, Peer
-from sunrise.bench import best_of, sgemm_peak
 from sunrise.compilation import use_cache
-from sunrise.convolution import conv
-from sunrise.machine import machine, versions
+from sunrise.experiments.speed import best_of, sgemm_peak
+from sunrise.networks.convolution import conv
+from sunrise.store.machine import machine, versions
 
 MEMBERS, SIZE, CHANNELS, FILTERS, LAYERS = 5, 84, 9, 32, 4
 ROUNDS, REPEATS = 4, 3

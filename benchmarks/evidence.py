@@ -10,12 +10,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from sunrise.experiments import runs as trials
+from sunrise.experiments.cores import usable
+from sunrise.experiments.executor import Execution, execute
+from sunrise.experiments.paper import Arm
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -141,23 +145,18 @@ def ladder() -> Iterator[Run]:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
-def command(run: Run) -> list[str]:
-    """What trains a run, or goes on with it."""
-    if run.algo.startswith("sb3-"):  # it cannot be resumed: a run that was stopped begins anew
-        shutil.rmtree(run.folder, ignore_errors=True)
-        about = {"algo": run.algo, "env_id": run.env, "seed": run.seed, **run.settings, "run_dir": relative(run.folder)}
-        return [str(PEERS), str(HERE / "peers" / "sb3_learning.py"), json.dumps(about)]
-    sunrise = [sys.executable, "-m", "sunrise"]
-    if (run.folder / "config.json").exists():
-        return [*sunrise, "resume", relative(run.folder)]
-    flags = ["--env-id", run.env, "--seed", str(run.seed), "--run-dir", relative(run.folder)]
-    for name, value in {**run.settings, "keep": 1, "keep_replay": False, "save_freq": 5_000}.items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            flags.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            flags += [f"--{flag}", *(map(str, value) if isinstance(value, tuple) else [str(value)])]
-    return [*sunrise, "train", run.algo, *flags]
+def trial(run: Run) -> trials.Run:
+    """One of ours, as the executor takes it: what is kept of it is small."""
+    small = {"keep": 1, "keep_replay": False, "save_freq": 5_000}
+    own = {"env_id": run.env, "seed": run.seed, "run_dir": relative(run.folder)}
+    return trials.Run(Arm(run.arm, run.algo), run.env, run.seed, {**run.settings, **small, **own}, run.folder)
+
+
+def peer_command(run: Run) -> list[str]:
+    """What trains a peer. It cannot be resumed: a run that was stopped begins anew."""
+    shutil.rmtree(run.folder, ignore_errors=True)
+    about = {"algo": run.algo, "env_id": run.env, "seed": run.seed, **run.settings, "run_dir": relative(run.folder)}
+    return [str(PEERS), str(HERE / "peers" / "sb3_learning.py"), json.dumps(about)]
 
 
 def relative(path: Path) -> str:
@@ -189,37 +188,41 @@ def finished(run: Run) -> bool:
 
 
 def work(core: int, runs: Iterator[Run], lock: threading.Lock) -> None:
-    """Take one run after another, on one core."""
+    """Take one peer's run after another, on one core."""
     while True:
         with lock:
             run = next(runs, None)
         if run is None:
             return
-        if (run.kept / "eval.csv").exists():
-            continue
         if not finished(run):
             run.folder.parent.mkdir(parents=True, exist_ok=True)
             print(f"core {core}: {run.rung}/{run.name}", flush=True)
             environment = {**os.environ, "OMP_NUM_THREADS": "1"}
             with (RUNS / "log.txt").open("a") as log:
-                subprocess.run(
-                    ["taskset", "-c", str(core), "nice", "-n", "19", *command(run)],
-                    cwd=ROOT,
-                    env=environment,
-                    stderr=log,
-                    stdout=log,
-                    check=False,
-                )
+                command = ["taskset", "-c", str(core), *peer_command(run)]
+                subprocess.run(command, cwd=ROOT, env=environment, stderr=log, stdout=log, check=False)
         if finished(run):
             keep(run)
         else:
             print(f"core {core}: {run.rung}/{run.name} did not finish; see {relative(RUNS)}/log.txt", flush=True)
 
 
+def run_peers(runs: Sequence[Run]) -> None:
+    """Those of another library, side by side."""
+    left, lock = iter(runs), threading.Lock()
+    threads = [threading.Thread(target=work, args=(core, left, lock)) for core in usable()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the runs and which are kept")
     parser.add_argument("--rungs", nargs="*", default=[], help="only these, such as 1-base")
+    parser.add_argument("--workers", type=int, default=0, help="runs side by side; default: as many as cores")
+    parser.add_argument("--ray-address", help="a Ray cluster instead")
     options = parser.parse_args()
     chosen = [run for run in ladder() if not options.rungs or run.rung in options.rungs]
     if options.list:
@@ -227,12 +230,15 @@ def main() -> None:
             print("kept" if (run.kept / "eval.csv").exists() else "    ", run.rung, run.name)
         return
     RUNS.mkdir(exist_ok=True)
-    runs, lock = iter(chosen), threading.Lock()
-    threads = [threading.Thread(target=work, args=(core, runs, lock)) for core in sorted(os.sched_getaffinity(0))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    os.nice(19)
+    chosen = [run for run in chosen if not (run.kept / "eval.csv").exists()]
+    run_peers([run for run in chosen if run.algo.startswith("sb3-")])
+    ours = {trial(run).folder: run for run in chosen if not run.algo.startswith("sb3-")}
+    for run in ours.values():
+        if finished(run):
+            keep(run)
+    execution = Execution(0 if options.ray_address else options.workers or len(usable()), options.ray_address, cpus=1)
+    execute([trial(run) for run in ours.values()], execution, then=lambda done: keep(ours[done.folder]))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from sunrise.machine import machine
 from sunrise.replay.sequence import SequenceReplay
 from sunrise.replay.storage import FrameStore
+from sunrise.store.machine import machine
 from sunrise.types import Batch, Collected
 
 TRANSITIONS, EPISODE, MEMBERS = 100_000, 250, 5

@@ -10,6 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from sunrise.experiments.executor import execute
 from sunrise.experiments.outcome import outcome_of
 from sunrise.experiments.paper import (
     HOPPER,
@@ -22,7 +23,6 @@ from sunrise.experiments.paper import (
     Scale,
     under,
 )
-from sunrise.experiments.plan import execute
 from sunrise.experiments.runs import expand
 from sunrise.report.report import Options, make_report, write_report
 from sunrise.report.results import find_runs

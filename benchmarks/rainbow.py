@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from run import HERE, ROUNDS, Peer
-from sunrise.bench import best_of, sgemm_peak
 from sunrise.compilation import use_cache
 from sunrise.config.ensemble import EnsembleSettings
 from sunrise.config.learners import RainbowSettings
 from sunrise.ensemble import Ensemble, EnsembleNumbers, Numbers, build
-from sunrise.flops import matmul_flops
+from sunrise.experiments.flops import matmul_flops
+from sunrise.experiments.speed import best_of, sgemm_peak
 from sunrise.learners.rainbow import rainbow, rainbow_numbers
-from sunrise.machine import machine, versions
+from sunrise.store.machine import machine, versions
 from sunrise.types import Batch, Sample
 
 MEMBERS, ROWS, FRAMES = 5, 32, (4, 84, 84)

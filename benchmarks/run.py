@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import readme
-from sunrise.bench import Subject, best_of, measure, sgemm_peak
 from sunrise.compilation import use_cache
-from sunrise.machine import machine, versions
+from sunrise.experiments.speed import Subject, best_of, measure, sgemm_peak
+from sunrise.store.machine import machine, versions
 
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sunrise.bench import Subject, ready
 from sunrise.compilation import use_cache
 from sunrise.config.ensemble import WEIGHTINGS
+from sunrise.experiments.speed import Subject, ready
 
 OUT = Path(__file__).parent / "results" / "weight_cost.json"
 ROUNDS, UPDATES = 60, 3

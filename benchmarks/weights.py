@@ -14,7 +14,7 @@ import gymnasium as gym
 
 from sunrise import TD3
 from sunrise.config.ensemble import Weighting
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import RunFolder
 
 HERE = Path(__file__).parent
 OUT = HERE / "results" / "weights.json"

@@ -15,7 +15,7 @@ from jax import Array
 
 from sunrise import Algorithm, Config, for_states
 from sunrise.config.rules import Fraction, Layers, NotNegative
-from sunrise.networks import MLP, flatten, mlp, polyak
+from sunrise.networks.layers import MLP, flatten, mlp, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 

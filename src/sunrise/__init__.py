@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sunrise.config.algorithms import Algorithm
     from sunrise.config.groups import Config
     from sunrise.config.preset_file import settings_from
-    from sunrise.fitting import for_states
+    from sunrise.run.fitting import for_states
 
 AGENTS = ("CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 WHERE = {
@@ -23,7 +23,7 @@ WHERE = {
     "agent": "sunrise.agents.own",
     "Algorithm": "sunrise.config.algorithms",
     "Config": "sunrise.config.groups",
-    "for_states": "sunrise.fitting",
+    "for_states": "sunrise.run.fitting",
     "settings_from": "sunrise.config.preset_file",
 }
 """What is imported when it is first asked for, and from where: JAX, Gymnasium and MuJoCo come with the agents."""

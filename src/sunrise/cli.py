@@ -18,14 +18,16 @@ COMMANDS = {
     "inspect": "Show what is in a run or a checkpoint: `sunrise inspect RUN`.",
     "evaluate": "Evaluate a run: `sunrise evaluate RUN --episodes 10`.",
     "record": "Film a run's agent: `sunrise record RUN`.",
+    "sweep": "Run arms x environments x seeds from a file: `sunrise sweep grid.yaml`.",
     "reproduce": "Run an experiment of the paper: `sunrise reproduce table1`.",
     "report": "Compare runs: tables, curves and a page: `sunrise report RUNS --out DIR`.",
+    "watch": "Show the runs below a folder in a browser while they go on: `sunrise watch runs`.",
     "envs": "List environments: `sunrise envs`.",
     "demo": "Train five agents on Pendulum, print a table, draw the result: `sunrise demo`.",
     "bench": "Measure speed on this machine: `sunrise bench`.",
 }
 """A command `x` is `run(arguments)` of the file `commands/x.py`; what it is, in one sentence."""
-NAMES = ("--run-dir", "--env-id", "--out", "--config")
+NAMES = ("--run-dir", "--env-id", "--out", "--config", "--watch")
 """Flags whose words are names, whatever they look like."""
 
 

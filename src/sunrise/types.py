@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from sunrise.replay.rings import ReplayState, Ring, Rows
+from sunrise.rings import ReplayState, Ring, Rows
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any

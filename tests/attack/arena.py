@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sunrise import SAC
-from sunrise.agents.files import read_model, read_run
 from sunrise.agents.loading import load
-from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.config.algorithms import algorithm
-from sunrise.documents import sealed
-from sunrise.inspection import inspect_path
+from sunrise.envs.spaces import restore
+from sunrise.files.documents import sealed
 from sunrise.run.events import Ended, Evaluated, MetricsRow, Started
-from sunrise.run_folder import RunFolder
-from sunrise.saved import Checkpoint
 from sunrise.sinks.folder import FolderSink
-from sunrise.snapshot import take
-from sunrise.spaces import restore
+from sunrise.store.checkpoint import Checkpoints, Snapshot
+from sunrise.store.inspection import inspect_path
+from sunrise.store.reading import read_model, read_run
+from sunrise.store.run_folder import RunFolder
+from sunrise.store.saved import Checkpoint
 from sunrise.store.session import Session
-from sunrise.tensors import load_tree, named_leaves, open_model
+from sunrise.store.snapshot import take
+from sunrise.store.tensors import load_tree, open_model
+from sunrise.trees import named_leaves
 
 SMALL: dict[str, Any] = {"ensemble_size": 2, "net_arch": (4, 4), "batch_size": 4, "buffer_size": 60, "seed": 3}
 LENGTH, BEFORE = 100, 90

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sunrise.documents import sealed, unsealed
-from sunrise.manifest import AGENTS, FACTS, MANIFEST, STATE, Manifest, Sum
+from sunrise.files.documents import sealed, unsealed
+from sunrise.store.manifest import AGENTS, FACTS, MANIFEST, STATE, Manifest, Sum
 
 Mutation = Callable[[bytes, random.Random], bytes]
 

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from tests.toys import Counter
+from tests.support.toys import Counter
 
 
 class Odd(Counter):

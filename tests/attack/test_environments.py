@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from sunrise import SAC, NonFiniteError
-from sunrise.collect import Collector
 from sunrise.envs.vector import AsyncEnvs, SyncEnvs
 from sunrise.errors import EnvironmentFailedError
-from sunrise.restarts import WINDOW
+from sunrise.run.collect import Collector
+from sunrise.run.restarts import WINDOW
 from tests.attack import hostile
 from tests.attack.hostile import alive, wait_for
-from tests.toys import Counter
+from tests.support.toys import Counter
 
 TINY: dict[str, Any] = {"ensemble_size": 2, "net_arch": (8, 8), "batch_size": 8, "buffer_size": 200}
 TINY |= {"learning_starts": 20, "eval_freq": 0}
@@ -102,7 +102,7 @@ def test_resets_and_makers_that_fail_again_and_again_are_endured_up_to_the_limit
 
 
 def test_the_limit_counts_the_failures_of_the_last_timesteps_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sunrise.collect.A_MOMENT", 0.0)
+    monkeypatch.setattr("sunrise.run.collect.A_MOMENT", 0.0)
     subject = collector(SyncEnvs([partial(Counter, 10, fail_at=5)]), max_restarts=2)
     for t in range(0, 9 * WINDOW, WINDOW // 2):
         step(subject, 5, t)  # fails once each time
@@ -227,7 +227,7 @@ def test_what_is_odd_but_can_be_lived_with_is_said_once(caplog: pytest.LogCaptur
 
 def test_a_snapshot_of_an_endless_episode_copies_one_array() -> None:
     """And the journal is what a plain list would be, whatever its length."""
-    from sunrise.journal import Journal
+    from sunrise.run.journal import Journal
 
     rng, journal, plain = np.random.default_rng(0), Journal(), []
     for leg in range(3):

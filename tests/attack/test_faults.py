@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from sunrise import SAC
-from sunrise.checkpoint import Checkpoints
 from sunrise.cli import main
-from sunrise.snapshot import take
+from sunrise.store.checkpoint import Checkpoints
+from sunrise.store.snapshot import take
 from tests.attack.arena import SMALL, Arena
-from tests.toys import Counter
+from tests.support.toys import Counter
 
 AT = 55
 
@@ -113,7 +113,7 @@ def test_a_disk_that_takes_nothing_at_the_start_is_said(
     def full(*_: Any) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("sunrise.folder.write_all", full)
+    monkeypatch.setattr("sunrise.files.folder.write_all", full)
     assert f"cannot be made: {os.strerror(number)}" in fails(f"{TRAIN} {tmp_path / 'run'}", capsys)
     monkeypatch.undo()
     main(f"{TRAIN} {tmp_path / 'run'}".split())
@@ -131,7 +131,7 @@ def test_a_folder_that_may_not_be_changed_is_said(
         return really(path, flags, *rest, **more)
 
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    monkeypatch.setattr("sunrise.folder.os.open", guarded)
+    monkeypatch.setattr("sunrise.files.folder.os.open", guarded)
     assert "Operation not permitted" in fails(f"resume {run} --total-timesteps 200", capsys)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 

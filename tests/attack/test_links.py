@@ -11,9 +11,9 @@ import pytest
 
 from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
+from sunrise.agents.video import record_run
 from sunrise.cli import main
-from sunrise.folder import Folder
-from sunrise.video import record_run
+from sunrise.files.folder import Folder
 from tests.attack.arena import LENGTH, SMALL, Arena
 
 STEP = f"checkpoints/step-{LENGTH:09d}"
@@ -72,8 +72,11 @@ def test_a_folder_that_is_a_link_leads_nowhere(name: str, arena: Arena, theirs: 
     run = arena.copy(tmp_path / "run")
     plant(run / name, theirs)
     before = everything(theirs)
-    with pytest.raises(SunriseError, match="is a link") if name != STEP else pytest.raises(SunriseError):
+    if name.endswith(".part"):  # nobody can know where a checkpoint will be written until it is whole
         arena.go_on(run)
+    else:
+        with pytest.raises(SunriseError, match="is a link") if name != STEP else pytest.raises(SunriseError):
+            arena.go_on(run)
     assert everything(theirs) == before
 
 

@@ -10,13 +10,13 @@ from safetensors.numpy import load_file, save_file
 
 from sunrise import SAC, SunriseError
 from sunrise.agents import load_run
-from sunrise.agents.files import read_run
 from sunrise.cli import main
 from sunrise.config.settings import with_settings
-from sunrise.documents import decode, sealed, unsealed
-from sunrise.inspection import inspect_path
-from sunrise.spaces import restore
-from sunrise.tensors import open_model, read_about, write_arrays
+from sunrise.envs.spaces import restore
+from sunrise.files.documents import decode, sealed, unsealed
+from sunrise.store.inspection import inspect_path
+from sunrise.store.reading import read_run
+from sunrise.store.tensors import open_model, read_about, write_arrays
 from tests.attack.arena import Arena
 
 

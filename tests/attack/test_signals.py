@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import runs
 from tests.attack.hostile import wait_for
-from tests.test_kills import finish, start, steps_of
+from tests.runs.test_kills import finish, start, steps_of
+from tests.support import runs
 
 TRAIN = (
     "train sac --env-id InvertedPendulum-v5 --ensemble-size 2 --net-arch 8 8 --batch-size 8 --learning-starts 20 "

@@ -14,8 +14,8 @@ from sunrise.compat.infos import each
 from sunrise.compat.logger import Logger
 from sunrise.compat.vec_env import HandSteps
 from sunrise.envs.vector import SyncEnvs
-from tests import tiny
 from tests.compat.models import LENGTH, SMALL, Walk, dqn, sac
+from tests.support import tiny
 
 RUN: dict[str, Any] = {"progress_bar": False, "log_interval": None}
 

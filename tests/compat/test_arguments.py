@@ -8,8 +8,8 @@ import pytest
 from sunrise import DQN, SAC, TD3, SunriseError
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import flatten_config, with_settings
-from sunrise.fitting import moves_target, random_chance
-from tests import toys
+from sunrise.run.fitting import moves_target, random_chance
+from tests.support import toys
 
 toys.register()
 

@@ -27,9 +27,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv,
 from stable_baselines3.dqn import MlpPolicy
 
 from sunrise import DQN, SAC, TD3, SunriseError
-from sunrise.fitting import random_chance
-from tests import tiny
+from sunrise.run.fitting import random_chance
 from tests.compat.models import LENGTH, SMALL, Walk, dqn, sac
+from tests.support import tiny
 
 RUN: dict[str, Any] = {"progress_bar": False}
 pytestmark = [

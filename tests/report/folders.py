@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sunrise.documents import sealed
-from sunrise.logs import EVAL_FIELDS
+from sunrise.files.documents import sealed
+from sunrise.store.logs import EVAL_FIELDS
 
 VERSIONS = {"sunrise-rl": "0.2.0", "jax": "0.10.2"}
 MACHINE = {"cpu": "a processor", "cores": 2, "device": "cpu", "python": "3.11.7"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sunrise.documents import sealed
 from sunrise.errors import SunriseError
+from sunrise.files.documents import sealed
 from sunrise.report.arms import arms, differences
 from sunrise.report.report import Options, evaluation_rows, make_report
 from sunrise.report.results import Run, find_runs, read_run

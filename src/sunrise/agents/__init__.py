@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
     from sunrise.agents.classes import AGENTS, CURL, DQN, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
     from sunrise.config.algorithms import Algorithm
-    from sunrise.saved import Checkpoint
+    from sunrise.store.saved import Checkpoint
 
 log = logging.getLogger("sunrise")
 CLASSES = ("AGENTS", "CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
@@ -38,25 +38,27 @@ def load_run(
 
     `algorithm` is the run's, where it is not one of ours.
     """
-    from sunrise.agents.files import read_run
     from sunrise.config.own import require_named
+    from sunrise.store.reading import read_run
 
     config = read_run(path)
     require_named(path, config, algorithm)  # before what takes long is imported
     from sunrise.agents import loading
     from sunrise.agents.environments import trusted
     from sunrise.agents.own import agent
-    from sunrise.checkpoint import Checkpoints
     from sunrise.envs.renderers import resolve
-    from sunrise.manifest import AGENTS as AGENTS_FILE
-    from sunrise.run_folder import RunFolder
+    from sunrise.envs.wrappers import trusted_wrappers
+    from sunrise.store.checkpoint import Checkpoints
+    from sunrise.store.manifest import AGENTS as AGENTS_FILE
+    from sunrise.store.run_folder import RunFolder
 
     cls = agent(algorithm or config["algo"])
     settings, drawn = config["settings"], {"renderer": resolve(renderer)} if renderer else {}
+    wrappers = trusted_wrappers(settings.get("wrapper", ()), trust_env)
 
     def load(found: "Checkpoint") -> "Agent":
         with found.open_agents() as file:
-            return loading.load(cls, file, found.path / AGENTS_FILE, None, drawn)
+            return loading.load(cls, file, found.path / AGENTS_FILE, None, {"wrapper": wrappers, **drawn})
 
     model = Checkpoints(RunFolder(path).checkpoints).read_newest(load)
     if model is None:
@@ -79,8 +81,8 @@ def resume_run(
 
     `algorithm` is the run's, where it is not one of ours.
     """
-    from sunrise.agents.files import read_run
     from sunrise.config.own import require_named
+    from sunrise.store.reading import read_run
 
     config = read_run(path) if config is None else config
     require_named(path, config, algorithm)

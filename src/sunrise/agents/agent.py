@@ -11,7 +11,6 @@ import numpy as np
 
 from sunrise.agents import arguments, loading
 from sunrise.agents.environments import EnvArgument, Environments, make_collector, maker
-from sunrise.agents.files import FORMAT, read_run
 from sunrise.compat import archive, arrays
 from sunrise.compat import replay as replay_file
 from sunrise.compat.arguments import policy_name
@@ -27,20 +26,21 @@ from sunrise.config.resolve import as_begun
 from sunrise.config.settings import flatten_config, of_kind, with_settings
 from sunrise.ensemble import Ensemble, Sunrise
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, from_env, to_env, uniform_actions
+from sunrise.envs.spaces import batched, check_same, describe
 from sunrise.errors import SunriseError
-from sunrise.evaluate import Evaluation, Evaluator
-from sunrise.fitting import ensemble_of, make_replay
-from sunrise.loop import Trainer
-from sunrise.machine import versions
 from sunrise.randomness import generator, root_key
+from sunrise.run.evaluate import Evaluation, Evaluator
 from sunrise.run.events import EventStream, Sink
+from sunrise.run.fitting import ensemble_of, make_replay
 from sunrise.run.live import LiveEnsemble
+from sunrise.run.loop import Trainer
 from sunrise.run.supervise import supervise, why_nothing_was_learned
-from sunrise.run_folder import RunFolder
 from sunrise.sinks.console import ConsoleSink
 from sunrise.sinks.folder import FolderSink
 from sunrise.sinks.tensorboard import TensorBoard
-from sunrise.spaces import batched, check_same, describe
+from sunrise.store.machine import versions
+from sunrise.store.reading import FORMAT, read_run
+from sunrise.store.run_folder import RunFolder
 from sunrise.store.session import Session
 from sunrise.types import Observation, Replay, rows
 
@@ -101,6 +101,8 @@ class Agent:
         """Experience from a file, until there is a trainer."""
         self.make_eval_env = None if eval_env is None else maker(eval_env, self.config)
         if env is not None:
+            if self.config.run.wrapper and not isinstance(env, str):
+                raise SunriseError("wrapper is for environments made by their id: put this one inside it yourself.")
             self.set_env(env)
             assert self.env is not None
             self._fit(self.env.single_observation_space, self.env.single_action_space)

@@ -63,6 +63,8 @@ def read(
         changes["env_id"] = env
     elif isinstance(env, gym.Env) and env.spec is not None:
         changes["env_id"] = env.spec.id
+    if isinstance(changes.get("wrapper"), str):
+        changes["wrapper"] = (changes["wrapper"],)
     if changes.get("seed", 0) is None:
         changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
     return resolve(algorithm, changes, env, preset), schedule, habits

@@ -81,6 +81,8 @@ class SACKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -167,6 +169,8 @@ class TD3Keywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -260,6 +264,8 @@ class DisCorKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -311,6 +317,7 @@ class RainbowKeywords(OthersKeywords, total=False):
     contrastive: bool
     contrastive_weight: float
     shift_pad: int
+    normalise_observations: bool
     sticky_actions: float
     full_action_space: bool
     ensemble_size: int
@@ -340,6 +347,8 @@ class RainbowKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -410,6 +419,8 @@ class DQNKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -457,6 +468,7 @@ class RADKeywords(OthersKeywords, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     augmentation: Literal["crop", "translate", "none"]
     crop_size: int
@@ -496,6 +508,8 @@ class RADKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -543,6 +557,7 @@ class DrQKeywords(OthersKeywords, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     shift_pad: int
     views: int
@@ -582,6 +597,8 @@ class DrQKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -629,6 +646,7 @@ class CURLKeywords(OthersKeywords, total=False):
     conv_layers: int
     feature_dim: int
     kernel_init: Literal["delta", "orthogonal"]
+    normalise_observations: bool
     loss_normaliser: Literal["rows", "mask"]
     crop_size: int
     pixels: bool
@@ -666,6 +684,8 @@ class CURLKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]
@@ -733,6 +753,8 @@ class RandomKeywords(OthersKeywords, total=False):
     importance_start: float
     importance_horizon: int
     reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
     vectorization: Literal["sync", "async"]

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
-from sunrise.collect import Collector
 from sunrise.compat.sb3 import FromVecEnv, is_vec_env
 from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
 from sunrise.randomness import generator
+from sunrise.run.collect import Collector
 
 log = logging.getLogger("sunrise")
 EnvArgument = str | AnyEnv | AnyVectorEnv | Maker
@@ -25,7 +25,8 @@ class Environments:
         run, options = config.run, env_options(config.env, env)
 
         env = FromVecEnv(env) if is_vec_env(env) else env
-        self.vector = as_vector(env, run.num_envs, run.vectorization, run.env_timeout, **options)
+        made = {"wrappers": run.wrapper, **options}
+        self.vector = as_vector(env, run.num_envs, run.vectorization, run.env_timeout, **made)
         self.make: Callable[[], AnyEnv] | None = None
         """None where there is no way to make another."""
         self.action_repeat = int(attribute(self.vector, "action_repeat") or 1)
@@ -33,7 +34,7 @@ class Environments:
         self.stacked = int(attribute(self.vector, "stack_size") or 0)
         """Frames that gymnasium.wrappers.FrameStackObservation puts on one another."""
         if not isinstance(env, VectorEnv):
-            self.make = factory(env, training=False, **options)
+            self.make = factory(env, training=False, **made)
 
     def require_as_many(self, new: "Environments") -> None:
         """Replay is laid out for so many environments, and steps are counted in so many of the simulator."""
@@ -69,7 +70,7 @@ def trusted(env_id: str, trust: bool) -> str:
 
 def maker(env: str | AnyEnv | Maker, config: Config[object]) -> Callable[[], AnyEnv]:
     """How to make the environment of evaluations that was asked for; one that cannot be made again is used itself."""
-    make = factory(env, training=False, **env_options(config.env, env))
+    make = factory(env, training=False, wrappers=config.run.wrapper, **env_options(config.env, env))
     return make if make is not None else lambda: cast(AnyEnv, env)
 
 

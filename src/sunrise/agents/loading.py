@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from sunrise.agents import arguments
 from sunrise.agents.environments import EnvArgument, trusted
-from sunrise.agents.files import read_model, require_settings, settings_to_resume
 from sunrise.config.check import check
 from sunrise.config.settings import with_settings
+from sunrise.envs.spaces import LARGEST, restore
+from sunrise.envs.wrappers import trusted_wrappers
 from sunrise.errors import SunriseError
-from sunrise.spaces import LARGEST, restore
-from sunrise.tensors import load_tree
+from sunrise.store.reading import read_model, require_settings, settings_to_resume
+from sunrise.store.tensors import load_tree
 
 if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
@@ -24,6 +25,8 @@ A = TypeVar("A", bound="Agent")
 def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, settings: Mapping[str, Any]) -> A:
     """The agents of an open file, which is called `name`; `settings` replace those they were saved with."""
     about = read_model(file, name, cls.algorithm)
+    if (wrappers := about["settings"].pop("wrapper", ())) and "wrapper" not in settings:
+        log.warning("%s was trained inside %s: give `wrapper`, or an environment in it.", name, ", ".join(wrappers))
     asked = about["settings"] | {"run_dir": ""} | settings
     if settings.get("buffer_size") == 1:  # as users of Stable-Baselines3 say that it is only to play
         asked["buffer_size"] = about["settings"]["buffer_size"]
@@ -61,6 +64,8 @@ def resume(
     if env is None and not run["env_id"]:
         raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")
     env = env if env is not None else trusted(run["env_id"], trust_env)
+    if isinstance(env, str):
+        trusted_wrappers(settings.get("wrapper", ()), trust_env)
     arguments.read(cls.algorithm, config["policy"], env, None, None, settings)  # refuses what does not suit it
     model = cls(config["policy"], None, **settings)
     model.config = check(with_settings(model.config, run))

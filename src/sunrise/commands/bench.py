@@ -21,7 +21,7 @@ class Flags:
 
 def run(arguments: Sequence[str]) -> None:
     """Measure, and print a table."""
-    from sunrise.bench import run_bench
+    from sunrise.experiments.speed import run_bench
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise bench")
     run_bench(flags.members, flags.repeats, flags.out)

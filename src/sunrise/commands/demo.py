@@ -19,7 +19,7 @@ class Flags:
 
 def run(arguments: Sequence[str]) -> None:
     """Train, evaluate, draw."""
-    from sunrise.demo import run_demo
+    from sunrise.experiments.demo import run_demo
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise demo")
     run_demo(flags.out, flags.seed)

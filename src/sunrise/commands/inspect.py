@@ -21,7 +21,7 @@ class Flags:
 
 def run(arguments: Sequence[str]) -> None:
     """Look, and change nothing."""
-    from sunrise.inspection import inspect_path, print_findings
+    from sunrise.store.inspection import inspect_path, print_findings
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise inspect")
     findings = inspect_path(flags.path)

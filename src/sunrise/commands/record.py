@@ -28,7 +28,7 @@ class Flags:
 
 def run(arguments: Sequence[str]) -> None:
     """Film, and print where the film is."""
-    from sunrise.video import record_run
+    from sunrise.agents.video import record_run
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise record")
     own = own_algorithm(flags.algorithm)

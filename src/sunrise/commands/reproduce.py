@@ -1,12 +1,13 @@
 """`sunrise reproduce`: the experiments of the paper."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from sunrise.commands.execution import Where, WhereFlags
 from sunrise.config.length import Length
 from sunrise.config.tasks import RendererChoice
 from sunrise.errors import SunriseError
@@ -40,6 +41,7 @@ class Flags:
     """Folder of the runs and the result; default: reproduce/{experiment}-{scale}."""
     dry_run: bool = False
     """Show the runs and an estimate of their time, and stop."""
+    where: WhereFlags = field(default_factory=Where)
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -67,6 +69,7 @@ def run(arguments: Sequence[str]) -> None:
         changes,
         out,
         flags.dry_run,
+        flags.where.execution(at_least=0),
     )
     if outcome is not None:
         finish(outcome.folders, out / "report", outcome.title, outcome.about, outcome.cautions, outcome.arms)

@@ -32,9 +32,9 @@ class Flags:
 def run(arguments: Sequence[str]) -> None:
     """Go on to the end; a run that is finished is left as it is."""
     from sunrise.agents import resume_run
-    from sunrise.agents.files import read_run
     from sunrise.commands.learning import learn
-    from sunrise.run_folder import RunFolder
+    from sunrise.store.reading import read_run
+    from sunrise.store.run_folder import RunFolder
 
     flags = tyro.cli(Flags, args=arguments, prog="sunrise resume")
     config, status = read_run(flags.run), RunFolder(flags.run).read_status()

@@ -27,6 +27,7 @@ class LookedAtFirst:
     config: Path | None = None
     preset: str = "ours"
     env_id: str = ""
+    wrapper: tuple[str, ...] = ()
     total_timesteps: int | None = None
     total_env_steps: int | None = None
 
@@ -95,7 +96,9 @@ def parse(algorithm: Algorithm, arguments: Sequence[str]) -> Asked:
     env_id = first.env_id or (env_of(file) if file else "")
     defaults = defaults_for(algorithm, env_id, first.preset)
     if file:
-        defaults = with_settings(defaults, {**settings_of(file, algorithm), "env_id": env_id})
+        found = settings_of(file, algorithm)
+        wrappers = first.wrapper or wrappers_of(file, found.get("wrapper", ()))
+        defaults = with_settings(defaults, {**found, "env_id": env_id, "wrapper": wrappers})
     preset_flag = Annotated[str, tyro.conf.arg(help=preset_help(algorithm))]
 
     def flags(
@@ -133,6 +136,21 @@ def env_of(file: PresetFile) -> str:
             f"code. If you trust it, say so with --env-id {file.env_id}."
         )
     return file.env_id
+
+
+def wrappers_of(file: PresetFile, wrappers: Sequence[str]) -> tuple[str, ...]:
+    """The wrappers that a file names; one that runs code of somebody's is refused: the user has to name it."""
+    if not wrappers:
+        return ()
+    from sunrise.envs.wrappers import read_wrapper
+
+    for text in wrappers:
+        if not read_wrapper(text).harmless:
+            raise SunriseError(
+                f"{file.path} is for an environment wrapped by {text}: that imports a module, which runs its code. If "
+                f'you trust it, say so with --wrapper "{text}".'
+            )
+    return tuple(wrappers)
 
 
 def algorithm_of(path: Path | None) -> str:

@@ -16,10 +16,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sunrise.documents import LARGE, SEALED, decode_mapping
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.folder import Folder
-from sunrise.tensors import named_leaves, open_model, read_about, save_tree, write_arrays
+from sunrise.files.documents import LARGE, SEALED, decode_mapping
+from sunrise.files.folder import Folder
+from sunrise.store.tensors import open_model, read_about, save_tree, write_arrays
+from sunrise.trees import named_leaves
 
 ABOUT, TENSORS = "model.json", "model.safetensors"
 SUFFIXES = (".safetensors", ".zip")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,20 +12,18 @@ from sunrise.config.check import check
 from sunrise.config.settings import with_settings
 from sunrise.errors import SunriseError
 from sunrise.randomness import generator, root_key
-from sunrise.tensors import named_leaves, read_arrays
-
-if TYPE_CHECKING:
-    from sunrise.agents.agent import Agent
+from sunrise.store.tensors import read_arrays
+from sunrise.trees import named_leaves
 
 POLICY = "policy"
 
 
-def read(model: "Agent") -> dict[str, dict[str, np.ndarray]]:
+def read(model: Any) -> dict[str, dict[str, np.ndarray]]:
     """Copies of all arrays: networks, targets and optimisers of all members, the first axis is the member."""
     return {POLICY: {name: np.array(leaf) for name, leaf in named_leaves(model.ensemble).items()}}
 
 
-def write(model: "Agent", given: Any, exact: bool) -> None:
+def write(model: Any, given: Any, exact: bool) -> None:
     """Take arrays from a dict like that of `read`, or from a saved model; a wrong name or shape is refused."""
     if isinstance(given, str | Path):
         path = archive.found(given)
@@ -47,7 +45,7 @@ def write(model: "Agent", given: Any, exact: bool) -> None:
     model.live.restore(model.live.state()._replace(ensemble=ensemble))
 
 
-def reseed(model: "Agent", seed: int) -> None:
+def reseed(model: Any, seed: int) -> None:
     """Give every generator of a model another seed."""
     if model.folder is not None:
         raise SunriseError(

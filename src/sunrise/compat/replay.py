@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sunrise.documents import SEALED
 from sunrise.errors import DamagedError
-from sunrise.folder import Folder
-from sunrise.replay.rings import ReplayState, Rows
-from sunrise.tensors import open_model, read_about, read_arrays, require_seal, write_arrays
+from sunrise.files.documents import SEALED
+from sunrise.files.folder import Folder
+from sunrise.rings import ReplayState, Rows
+from sunrise.store.tensors import open_model, read_about, read_arrays, require_seal, write_arrays
 from sunrise.types import Replay
 
 FORMAT = "sunrise-replay-1"

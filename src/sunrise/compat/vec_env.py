@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from sunrise.collect import last_observations
 from sunrise.compat.infos import with_ends
+from sunrise.envs.autoreset import last_observations
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.envs.vector import FAILED
 from sunrise.errors import EnvironmentFailedError, SunriseError

@@ -24,12 +24,12 @@ from sunrise.config.tasks import PAPER_TASKS
 from sunrise.errors import SunriseError, near
 
 if TYPE_CHECKING:
-    from sunrise.fitting import Parts
+    from sunrise.run.fitting import Parts
 
 Fit: TypeAlias = "Callable[[Config[Any], Any, Any], Parts]"
 """Settings, observation space and action space to a learner."""
 MLP_POLICIES = ("MlpPolicy", "MultiInputPolicy")
-CNN_POLICIES = ("CnnPolicy",)
+CNN_POLICIES = ("CnnPolicy", "MultiInputPolicy")
 
 
 class Algorithm(NamedTuple):
@@ -41,7 +41,7 @@ class Algorithm(NamedTuple):
     defaults: Config[Any]
     """Every setting; `Config(learner=...)` has the group of the algorithm's own."""
     fit: Fit
-    """Settings, observation space and action space to a learner; wrong spaces are refused. See `sunrise.fitting`."""
+    """Settings, observation space and action space to a learner; wrong ones are refused. See `sunrise.run.fitting`."""
     policies: tuple[str, ...] = MLP_POLICIES
     """The names of policies it takes."""
     presets: Mapping[str, Preset] = {}
@@ -56,7 +56,7 @@ def fit_of(name: str) -> Fit:
     """How one of our own learners is fitted to an environment."""
 
     def fit(config: Config[Any], observation_space: Any, action_space: Any) -> "Parts":
-        from sunrise.fitting import FITS
+        from sunrise.run.fitting import FITS
 
         return FITS[name](config, observation_space, action_space)
 

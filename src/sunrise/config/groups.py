@@ -50,6 +50,9 @@ class TrainingSettings:
     """Timestep at which it is 1; 0: at the end of the run."""
     reward_noise: NotNegative = 0.0
     """Standard deviation of Gaussian noise added to the rewards that are learned from; evaluation never sees it."""
+    normalise_rewards: bool = False
+    """Learn from rewards in units of the deviation of discounted returns so far, cut at ±10; replay and reports have
+    them as they came, and the statistics are part of a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,9 @@ class RunSettings:
 
     env_id: str = ""
     """Environment id; `sunrise envs` lists them."""
+    wrapper: tuple[str, ...] = ()
+    """Wrappers around an environment made by its id, the innermost first: `pkg.mod:Wrapper`, or with arguments
+    `pkg.mod:Wrapper(name=value)`."""
     total_timesteps: Count = 200_000
     """Decisions of the agent, summed over the environments."""
     seed: Annotated[int, Between(0, 2**32 - 1)] = 1

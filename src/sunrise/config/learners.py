@@ -171,6 +171,9 @@ class RainbowSettings:
     """Weight of that loss; CURL has 0.01 for Pong, Boxing, Private Eye and Freeway."""
     shift_pad: CountOrZero = 4
     """How many pixels pictures are moved at most."""
+    normalise_observations: bool = False
+    """Learn from numbers in units of their deviations so far, also beside pictures; the statistics are part of the
+    agent."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,9 @@ class PixelSettings:
     """Numbers that the encoder makes of a picture."""
     kernel_init: KernelInit = "delta"
     """First kernels: an orthogonal matrix amid zeros (RAD, CURL), or orthogonal as a whole (DrQ)."""
+    normalise_observations: bool = False
+    """Learn from numbers in units of their deviations so far, also beside pictures; the statistics are part of the
+    agent."""
     loss_normaliser: Normaliser = "rows"
     """Masked losses are divided by the number of rows (the paper), or by Σ mask + 1 (the authors' code)."""
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sunrise.errors import SunriseError
-from sunrise.folder import open_file
+from sunrise.files.folder import open_file
 
 LARGEST, DEEPEST = 2**18, 8
 """Bytes of a file, and levels of nesting in it."""

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sunrise import documents
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
 from sunrise.config.ensemble import resolve_temperature, resolve_weighting
@@ -25,12 +24,13 @@ from sunrise.config.marked import Marked, read_yaml
 from sunrise.config.migrations import migrated
 from sunrise.config.settings import flatten_config, plain, unknown_setting, with_settings
 from sunrise.errors import SunriseError, near
-from sunrise.folder import Folder, open_file
+from sunrise.files import documents
+from sunrise.files.folder import Folder, open_file
 
 KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict}
 """What a preset file has where it is more than a mapping of settings."""
-NO_KEYWORDS = ("env_id", "total_timesteps", "run_dir")
-"""Settings of a run that an agent in Python does not take: where and how long it learns, and its folder."""
+NO_KEYWORDS = ("env_id", "wrapper", "total_timesteps", "run_dir")
+"""Settings of a run that an agent in Python is not given: where, in what and how long it learns, and its folder."""
 
 
 class PresetFile(NamedTuple):

@@ -72,6 +72,8 @@ def kind_of(field: Field) -> str:
         return "Any"
     if field.name == "seed":
         return "int | None"
+    if field.name == "wrapper":
+        return "str | tuple[str, ...] | list[str]"
     return f"{text} | list[int]" if text.startswith("tuple[int") else text
 
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from sunrise.tensors import named_leaves
+from sunrise.trees import named_leaves
 from sunrise.types import State
 
 Memory: TypeAlias = Any

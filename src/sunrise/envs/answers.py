@@ -85,6 +85,11 @@ def outside(obs: Any, space: gym.Space[Any]) -> Bool[np.ndarray, "E"]:
         return np.asarray(np.any(parts, axis=0))
     rows = np.asarray(obs)
     found = np.zeros(len(rows), bool)
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        count = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
+        return np.asarray(((rows < space.start) | (rows >= space.start + count)).reshape(len(rows), -1).any(1))
+    if isinstance(space, gym.spaces.MultiBinary):
+        return np.asarray(((rows != 0) & (rows != 1)).reshape(len(rows), -1).any(1))
     if isinstance(space, gym.spaces.Box) and rows.dtype != np.uint8:
         for bounded, beyond, limit in (
             (space.bounded_below, np.less, space.low),

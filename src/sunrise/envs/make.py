@@ -1,11 +1,8 @@
 """From an id, an environment or a vector environment to a vector environment whose episodes we can seed."""
 
 import contextlib
-import importlib
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -13,13 +10,18 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
+from sunrise.envs.imports import import_named
 from sunrise.envs.vector import AsyncEnvs, SyncEnvs
+from sunrise.envs.wrappers import wrap
 from sunrise.errors import SunriseError, near
 
 AnyEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Maker = Callable[[], AnyEnv]
 """A class of environments, or a function that makes one: with it there can be as many as are needed."""
+
+OBSERVED = (gym.spaces.Box, gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+"""The spaces that observations, or the parts of a Dict of them, may be of."""
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -29,7 +31,7 @@ def find_spec(env_id: str) -> EnvSpec:
     """
     module, _, env_id = env_id.rpartition(":")
     if module:
-        import_module_of_env(module, env_id)
+        import_named(module, f"the environment {env_id!r}")
     try:
         return gym.spec(env_id)
     except gym.error.Error:
@@ -42,41 +44,38 @@ def find_spec(env_id: str) -> EnvSpec:
         ) from None
 
 
-def import_module_of_env(module: str, env_id: str) -> None:
-    """Import the module that registers an environment, also from the folder that the command was given in."""
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise SunriseError(
-            f"the module {module!r} of the environment {env_id!r} cannot be imported: {error}."
-        ) from None
+def make_env(env: str | EnvSpec, training: bool = True, wrappers: Sequence[str] = (), **options: Any) -> AnyEnv:
+    """One environment by its id or its specification, inside `wrappers`.
 
-
-def make_env(env: str | EnvSpec, training: bool = True, **options: Any) -> AnyEnv:
-    """One environment by its id or its specification. `training` matters to Atari games: lives, clipped rewards."""
+    `training` matters to Atari games: lives, clipped rewards.
+    """
     if isinstance(env, str) and env.startswith("ALE/"):
         from sunrise.envs.atari import make_atari
 
-        return make_atari(env, training=training, **options)
+        return wrap(make_atari(env, training=training, **options), wrappers)
     spec = find_spec(env) if isinstance(env, str) else env
     try:
-        return gym.make(spec, disable_env_checker=True, **options)
+        return wrap(gym.make(spec, disable_env_checker=True, **options), wrappers)
     except gym.error.Error as error:
         raise SunriseError(f"the environment {spec.id!r} cannot be made: {error}") from error
 
 
-def factory(env: str | AnyEnv | Maker, training: bool = True, **options: Any) -> Callable[[], AnyEnv] | None:
-    """How to make another environment like `env`, also in another process; None where there is no way to know."""
+def factory(
+    env: str | AnyEnv | Maker, training: bool = True, wrappers: Sequence[str] = (), **options: Any
+) -> Callable[[], AnyEnv] | None:
+    """How to make another environment like `env`, also in another process; None where there is no way to know.
+
+    `wrappers` are for one that is made by its id: another has its own already.
+    """
     if isinstance(env, str):
-        return partial(make_env, env if env.startswith("ALE/") else find_spec(env), training, **options)
+        known = env if env.startswith("ALE/") else find_spec(env)
+        return partial(make_env, known, training, tuple(wrappers), **options)
     if not isinstance(env, gym.Env):
         return partial(call, env)
     spec = env.spec
     if spec is None or any(wrapper.kwargs is None for wrapper in spec.additional_wrappers):
         return None  # a wrapper that does not record its arguments cannot be made again
-    return partial(make_env, spec, training, **({"render_mode": None} if "render_mode" in spec.kwargs else {}))
+    return partial(make_env, spec, training, (), **({"render_mode": None} if "render_mode" in spec.kwargs else {}))
 
 
 def call(maker: Maker) -> AnyEnv:
@@ -118,12 +117,11 @@ def as_vector(
 
 
 def check_observation_space(space: gym.Space[Any]) -> None:
-    """Box, or Dict of Boxes; anything else is refused."""
-    boxes = space.spaces.values() if isinstance(space, gym.spaces.Dict) else [space]
-    for box in boxes:
-        if not isinstance(box, gym.spaces.Box):
+    """Numbers, pictures or choices from finite sets, or a Dict of such; anything else is refused."""
+    for part in space.spaces.values() if isinstance(space, gym.spaces.Dict) else [space]:
+        if not isinstance(part, OBSERVED):
             raise SunriseError(
-                f"observations are {space}, but must be a Box or a Dict of Boxes; "
+                f"observations are {space}, but must be a Box, Discrete, MultiDiscrete, MultiBinary or a Dict of such; "
                 "gymnasium.wrappers.FlattenObservation turns many others into a Box."
             )
 

@@ -4,6 +4,7 @@ Nothing is measured and nothing that computes is imported: a list of runs is the
 is doing. So the estimate is good to a factor of two or so, and says what it rests on.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Any
 
 from sunrise.config.ensemble import EnsembleSettings
 from sunrise.config.groups import Config, from_pixels
+from sunrise.config.learners import SACSettings
 from sunrise.experiments.runs import Run, configured, repeat_of
 
 RATE = 100e9
@@ -54,6 +56,8 @@ def update_flops(config: Config[Any], algo: str) -> float:
     if from_pixels(config):
         return rows * picture_flops(config, algo)
     own = getattr(learner, "sac", learner)
+    if not hasattr(own, "architecture"):  # somebody's own: as if it were SAC with its layers
+        own = dataclasses.replace(SACSettings(), net_arch=getattr(own, "net_arch", (256, 256)))
     critics, arch = own.architecture.n_critics, own.net_arch
     critic, actor = weights(OBSERVED + ACTED, *arch, 1), weights(OBSERVED, *arch, 2 * ACTED)
     delay = own.policy_delay
@@ -95,6 +99,30 @@ def run_seconds(config: Config[Any], algo: str) -> float:
 def ensemble_cost(settings: EnsembleSettings) -> float:
     """What an ensemble costs in agents: shared votes ask every critic about every member's action."""
     return settings.ensemble_size * (2.0 if settings.weight_votes == "shared" else 1.0)
+
+
+def run_bytes(config: Config[Any], algo: str) -> int:
+    """Bytes of disk that a whole run takes: replay, and the checkpoints that are kept."""
+    training, run, learner = config.training, config.run, config.learner
+    rows = min(training.buffer_size, run.total_timesteps) if run.keep_replay else 0
+    if from_pixels(config):
+        seen = 3 * config.env.render_size**2
+        agent = 4 * (config.env.render_size // 2) ** 2 * learner.pixel.filters * learner.pixel.feature_dim * 2
+    elif algo == "rainbow":
+        seen, agent = 84 * 84, 4 * update_flops(config, algo) / (training.batch_size * (2 * FORWARD + TRAINED))
+    else:
+        own = getattr(learner, "sac", learner)
+        seen, arch = 4 * 2 * OBSERVED, getattr(own, "net_arch", (1,))
+        agent = 4.0 * 3 * weights(OBSERVED + ACTED, *arch, 1)
+    members = config.ensemble.ensemble_size
+    # An agent's parameters with those of its targets, and Adam's two moments.
+    states = run.keep * members * agent * 4
+    return int(rows * (seen + 4 * (ACTED + 3) + members) + states + 100 * run.total_timesteps / run.log_freq)
+
+
+def as_bytes(count: float) -> str:
+    """An amount of room as people say it."""
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{max(count / 1e6, 0.1):,.1f} MB"
 
 
 def as_time(seconds: float) -> str:

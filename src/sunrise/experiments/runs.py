@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sunrise.config.algorithms import algorithm
+from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.groups import Config, env_options
 from sunrise.config.length import Length
+from sunrise.config.own import own_algorithm
 from sunrise.config.resolve import as_begun, defaults_for, preset_settings, resolve
 from sunrise.config.settings import flatten_config
 from sunrise.config.tasks import ATARI_FRAMES
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import EXPERIMENTS, Arm, Experiment, Scale
-from sunrise.run_folder import RunFolder
+from sunrise.store.run_folder import CHANGEABLE, RunFolder
 
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq"}
@@ -32,13 +33,16 @@ class Run(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether it is finished; one that was run with other settings is not to be taken for this one."""
-        status = RunFolder(self.folder).read_status().get("status", "begun")
-        for name, (ran, asked) in self.changed.items() if self.begun else ():
+        """Whether it is finished as it is asked for; one that was run with other settings is refused by name."""
+        if not self.begun:
+            return False
+        status = RunFolder(self.folder).read_status()
+        for name, (ran, asked) in self.changed.items():
             raise SunriseError(
-                f"{self.folder} is a {status} run with {name} = {ran}, not {asked}: choose another --out, or remove it."
+                f"{self.folder} is a {status.get('status', 'begun')} run with {name} = {ran}, not {asked}: "
+                "choose another --out, or remove it."
             )
-        return bool(status == "finished")
+        return status.get("status") == "finished" and status["timesteps"] >= self.settings["total_timesteps"]
 
     @property
     def begun(self) -> bool:
@@ -47,13 +51,34 @@ class Run(NamedTuple):
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """Settings that the run in the folder has otherwise: what they were, and what they are."""
-        from sunrise.agents.files import read_run
+        """Settings that the run in the folder has otherwise: what they were, and what they are.
 
-        ran = read_run(self.folder)["settings"]
-        asked = json.loads(json.dumps(flatten_config(configured(self))))
-        names = (asked.keys() & ran.keys()) - NO_INFLUENCE
-        return {name: (ran[name], asked[name]) for name in sorted(names) if ran[name] != asked[name]}
+        It may be asked to become longer where it can go on.
+        """
+        from sunrise.store.reading import read_run
+
+        config = read_run(self.folder)
+        ran, asked = config["settings"], json.loads(json.dumps(flatten_config(configured(self))))
+        names = (asked.keys() & ran.keys()) - NO_INFLUENCE - {*CHANGEABLE[1:]}
+        if self.settings.get("importance_horizon", 0) == 0:
+            names.discard("importance_horizon")  # it is what the run was first asked for
+        status = RunFolder(self.folder).read_status().get("status")
+        longer = asked["total_timesteps"] > ran["total_timesteps"]
+        if longer and (status != "finished" or ran.get("keep_replay", True)):
+            names.discard("total_timesteps")
+        differ = {name: (ran[name], asked[name]) for name in sorted(names) if ran[name] != asked[name]}
+        algo = algorithm_of(self.arm).name
+        return differ | ({"algo": (config["algo"], algo)} if config["algo"] != algo else {})
+
+
+def algorithm_of(arm: Arm) -> Algorithm:
+    """An arm's algorithm: one of ours, or one of the user's own as `module:NAME`, which is imported."""
+    return own_algorithm(arm.algo) if ":" in arm.algo else algorithm(arm.algo)
+
+
+def run_folder(env: str, arm: str, seed: int) -> str:
+    """The name of a run's folder."""
+    return f"{env}__{arm}__{seed}".replace("/", "-").replace(" ", "_")
 
 
 def choose(name: str, scale: str, seeds: int | None, envs: Sequence[str]) -> tuple[Experiment, Scale]:
@@ -91,8 +116,7 @@ def expand(
             total = length.in_timesteps(repeat) or own.timesteps
             for seed in range(1, scale.seeds + 1):
                 settings = {"total_timesteps": total, **arm_settings(arm, own, preset), "seed": seed, **changes}
-                where = f"{env}__{arm.name}__{seed}".replace("/", "-").replace(" ", "_").replace(",", "")
-                folder = out / "runs" / where
+                folder = out / "runs" / run_folder(env, arm.name.replace(",", ""), seed)
                 runs.append(Run(arm, env, seed, settings | {"env_id": env, "run_dir": str(folder)}, folder))
     return runs
 
@@ -129,7 +153,7 @@ def arm_settings(arm: Arm, scale: Scale, preset: str) -> dict[str, Any]:
 
 def configured(run: Run) -> Config[Any]:
     """Every setting of a run."""
-    return as_begun(resolve(algorithm(run.arm.algo), run.settings, run.env))
+    return as_begun(resolve(algorithm_of(run.arm), run.settings, run.env))
 
 
 def repeat_of(config: Config[Any], env: str) -> int:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sunrise.compilation import use_cache
 from sunrise.config.ensemble import EnsembleSettings
 from sunrise.ensemble import EnsembleNumbers, Numbers, bootstrap_mask, build
-from sunrise.networks import MLP, mlp
+from sunrise.networks.layers import MLP, mlp
 from sunrise.types import Backup, Batch, Info, Learner, Observation, Sample
 
 POINTS, MEMBERS, PROB, HIDDEN = 20, 10, 0.3, (50, 50)

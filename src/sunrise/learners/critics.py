@@ -10,8 +10,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import ArchitectureSettings, Normaliser
-from sunrise.learners.architecture import Network
-from sunrise.networks import Dropout, flatten
+from sunrise.networks.architecture import Network
+from sunrise.networks.layers import Dropout, flatten
 from sunrise.types import Backup, Batch, Observation
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import CURLSettings
-from sunrise.learners.pixel_networks import Critic, Encoder, together
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
-from sunrise.pixels import PictureShape, crop
-from sunrise.types import Backup, Batch, Info, Learner, State
+from sunrise.networks.augmentation import PictureShape, Sight, crop, each
+from sunrise.networks.pixel import Critic, Encoder, together
+from sunrise.types import Backup, Batch, Info, Learner, Observation, State
 
 ENCODER_STEPS = 2
 """Adams that hold the encoder in the original."""
@@ -44,12 +44,12 @@ def contrast(
     return -jnp.mean(jnp.diagonal(jax.nn.log_softmax(logits, axis=1)))
 
 
-def curl(shape: PictureShape, action_dim: int, settings: CURLSettings, numbers: PixelNumbers) -> Learner:
+def curl(shape: PictureShape | Sight, action_dim: int, settings: CURLSettings, numbers: PixelNumbers) -> Learner:
     """From the shape of pictures, A, settings and numbers to CURL as a learner.
 
     The contrastive loss comes after the rest of every update, and has no mask and no weight.
     """
-    crops = crop(shape, settings.crop_size)
+    crops = each(shape, lambda picture: crop(picture, settings.crop_size))
     inner = pixel_sac(shape, action_dim, crops, settings.pixel, numbers, counts=(2, 1))
     adam = optax.adam(numbers.learning_rate)
 
@@ -103,6 +103,6 @@ def curl(shape: PictureShape, action_dim: int, settings: CURLSettings, numbers: 
     )
 
 
-def encode(encoder: Encoder, pictures: Float[Array, "B H W C"]) -> Float[Array, "B Z"]:
-    """encoder, pictures[B] -> features[B, Z]."""
-    return encoder.projection(encoder.convolutions(pictures), False)
+def encode(encoder: Encoder, pictures: Observation) -> Float[Array, "B Z"]:
+    """encoder, pictures[B] -> features[B, Z], without what stands beside them: that would tell one row from another."""
+    return encoder.projection.of_pictures(encoder.convolutions(pictures), False)

@@ -12,9 +12,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import ArchitectureSettings, DisCorSettings
-from sunrise.learners.architecture import Network, new_critics
 from sunrise.learners.critics import masked_mean, q_values
-from sunrise.networks import polyak
+from sunrise.networks.architecture import Network, new_critics
+from sunrise.networks.layers import polyak
 from sunrise.types import Backup, Batch, Info, Learner, State
 
 FRESH = 2**32 - 1

@@ -5,32 +5,24 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sunrise.networks import flatten
+from sunrise.moments import EPS, FIRST_COUNT, Moments
+from sunrise.networks.layers import flatten
+from sunrise.networks.observations import Seen
 from sunrise.types import Batch, Info, Learner, Observation, State
 
-EPS = 1e-8
-FIRST_COUNT = 1e-4
-"""Observations that the first mean of 0 and variance of 1 count for."""
+
+def measured(obs: Observation) -> Float[Array, "*views B in"]:
+    """What there are statistics of: all of an observation, or of one in parts its numbers."""
+    if not isinstance(obs, Seen):
+        return flatten(obs)
+    assert obs.numbers is not None
+    return obs.numbers
 
 
-class Moments(NamedTuple):
-    """Mean and variance of the observations so far, and how many they were."""
-
-    mean: Float[Array, "in"]
-    variance: Float[Array, "in"]
-    total: Float[Array, ""]
-
-    def standard(self, obs: Observation) -> Float[Array, "B in"]:
-        """obs[B] -> [B, in] in units of its deviations."""
-        return (flatten(obs) - self.mean) / jnp.sqrt(self.variance + EPS)
-
-    def including(self, obs: Observation) -> "Moments":
-        """obs[E] -> the moments with these observations in them too (Chan et al., 1979)."""
-        rows = flatten(obs)
-        more = rows.shape[0]
-        total, step = self.total + more, rows.mean(axis=0) - self.mean
-        squares = self.variance * self.total + rows.var(axis=0) * more + step**2 * self.total * more / total
-        return Moments(self.mean + step * more / total, squares / total, total)
+def in_deviations(moments: Moments, obs: Observation) -> Observation:
+    """Observations in units of their deviations."""
+    standard = (measured(obs) - moments.mean) / jnp.sqrt(moments.variance + EPS)
+    return Seen(obs.pictures, standard, obs.choices) if isinstance(obs, Seen) else standard
 
 
 class NormalisedState(NamedTuple):
@@ -48,7 +40,7 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
 
     def standard(state: NormalisedState, batch: Batch) -> Batch:
         moments = state.moments
-        return batch._replace(obs=moments.standard(batch.obs), next_obs=moments.standard(batch.next_obs))
+        return batch._replace(obs=in_deviations(moments, batch.obs), next_obs=in_deviations(moments, batch.next_obs))
 
     def learn(state: NormalisedState, batch: Batch, *rest: Any) -> tuple[NormalisedState, Info]:
         inside, info = inner.learn(state.inner, standard(state, batch), *rest)
@@ -58,10 +50,10 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
         init=lambda key: NormalisedState(
             inner.init(key), Moments(jnp.zeros(obs_dim), jnp.ones(obs_dim), jnp.asarray(FIRST_COUNT))
         ),
-        propose=lambda state, obs, key: inner.propose(state.inner, state.moments.standard(obs), key),
-        judge=lambda state, obs, action, key: inner.judge(state.inner, state.moments.standard(obs), action, key),
+        propose=lambda state, obs, key: inner.propose(state.inner, in_deviations(state.moments, obs), key),
+        judge=lambda state, obs, action, key: inner.judge(state.inner, in_deviations(state.moments, obs), action, key),
         bellman=lambda state, batch, *rest: inner.bellman(state.inner, standard(state, batch), *rest),
         judge_next=lambda state, batch, *rest: inner.judge_next(state.inner, standard(state, batch), *rest),
         learn=learn,
-        observe=lambda state, obs: state._replace(moments=state.moments.including(obs)),
+        observe=lambda state, obs: state._replace(moments=state.moments.including(measured(obs))),
     )

@@ -17,11 +17,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import PixelSettings
 from sunrise.learners.critics import masked_mean, q_values, when
-from sunrise.learners.encoder import as_input, feature_count
-from sunrise.learners.pixel_networks import Actor, Critic, new_networks, together
 from sunrise.learners.policies import bounded_by_tanh, entropy_goal, initial_alpha, squash
-from sunrise.networks import polyak
-from sunrise.pixels import Augmentation, PictureShape, as_stacks, views
+from sunrise.networks.augmentation import Augmentation, PictureShape, Sight, as_stacks, views
+from sunrise.networks.encoder import as_input
+from sunrise.networks.layers import polyak
+from sunrise.networks.observations import on_pictures
+from sunrise.networks.pixel import Actor, Critic, features_of, new_networks, together
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0
@@ -66,7 +67,7 @@ def pixel_numbers(settings: PixelSettings, action_dim: int) -> PixelNumbers:
 
 
 def pixel_sac(
-    shape: PictureShape,
+    shape: PictureShape | Sight,
     action_dim: int,
     augmentation: Augmentation,
     settings: PixelSettings,
@@ -86,7 +87,7 @@ def pixel_sac(
     alpha_adam = optax.adam(numbers.alpha_learning_rate, b1=numbers.alpha_beta)
     start_alpha, tune_alpha = initial_alpha(settings.ent_coef)
     picture = augmentation.shape
-    feature_count(picture, settings.filters, settings.conv_layers)  # pictures that are too small are refused now
+    features_of(picture, settings)  # pictures that are too small are refused now
 
     def init(key: PRNGKeyArray) -> PixelState:
         critic, actor = new_networks(key, picture, action_dim, settings)
@@ -105,7 +106,7 @@ def pixel_sac(
 
     def look(state: PixelState, obs: Observation) -> Float[Array, "R F"]:
         """What the convolutions make of observations as they are acted on."""
-        return state.critic.encoder.convolutions(as_input(augmentation.act(as_stacks(obs, shape))))
+        return state.critic.encoder.convolutions(on_pictures(as_input, augmentation.act(as_stacks(obs, shape))))
 
     def propose(state: PixelState, obs: Observation, key: PRNGKeyArray | None) -> Array:
         mean, log_std = gaussian(state.actor, look(state, obs))

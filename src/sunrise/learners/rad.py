@@ -2,7 +2,7 @@
 
 from sunrise.config.learners import RADSettings
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_sac
-from sunrise.pixels import Augmentation, PictureShape, crop, translate
+from sunrise.networks.augmentation import Augmentation, PictureShape, Sight, crop, each, translate
 from sunrise.types import Learner
 
 
@@ -13,6 +13,7 @@ def rad_augmentation(shape: PictureShape, settings: RADSettings) -> Augmentation
     return crop(shape, settings.crop_size, random=settings.augmentation == "crop")
 
 
-def rad(shape: PictureShape, action_dim: int, settings: RADSettings, numbers: PixelNumbers) -> Learner:
+def rad(shape: PictureShape | Sight, action_dim: int, settings: RADSettings, numbers: PixelNumbers) -> Learner:
     """From the shape of pictures, A, settings and numbers to RAD as a learner."""
-    return pixel_sac(shape, action_dim, rad_augmentation(shape, settings), settings.pixel, numbers)
+    augmentation = each(shape, lambda picture: rad_augmentation(picture, settings))
+    return pixel_sac(shape, action_dim, augmentation, settings.pixel, numbers)

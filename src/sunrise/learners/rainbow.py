@@ -16,15 +16,17 @@ from sunrise.config.learners import RainbowSettings
 from sunrise.errors import SunriseError
 from sunrise.learners.adam import adam_step, separate
 from sunrise.learners.critics import masked_mean
-from sunrise.learners.rainbow_network import (
+from sunrise.networks.augmentation import Sight
+from sunrise.networks.layers import polyak
+from sunrise.networks.rainbow import (
     RainbowNetwork,
-    TiledConvolutions,
-    frames_shape,
+    Trunk,
+    of_pictures,
     perturb,
     rainbow_network,
+    sight_of,
 )
-from sunrise.learners.rainbow_pictures import MOMENTUM, Coder, Contrast, new_contrast, picture_augmentation
-from sunrise.networks import polyak
+from sunrise.networks.rainbow_pictures import MOMENTUM, Coder, Contrast, new_contrast, picture_augmentation
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "q_mean", "gradient_norm", "parameter_norm")
@@ -63,7 +65,7 @@ class RainbowState(NamedTuple):
     target: RainbowNetwork
     first: RainbowNetwork
     second: RainbowNetwork
-    slow: tuple[TiledConvolutions, Coder] | tuple[()] = ()
+    slow: tuple[Trunk, Coder] | tuple[()] = ()
     """What makes the positives of the contrast: it follows the network slowly."""
 
 
@@ -95,7 +97,7 @@ def chosen(values: Float[Array, "B C *atoms"], action: Int[Array, "B"]) -> Float
 
 
 def rainbow(
-    observation_space: gym.Space[object],
+    observation_space: gym.Space[object] | Sight,
     n_actions: int,
     settings: RainbowSettings,
     numbers: RainbowNumbers,
@@ -104,13 +106,14 @@ def rainbow(
 ) -> Learner:
     """From a space of observations, C, settings and numbers to Rainbow as a learner, with K = 1.
 
-    Its loss is masked and weighted. `updates_before` is how many updates the timesteps before the first one would have
-    had. `plain` is where DQN differs, which is this with every component off.
+    Its loss is masked and weighted. Observations are numbers, frames [channels, height, width], or in parts.
+    `updates_before` is how many updates the timesteps before the first one would have had. `plain` is
+    where DQN differs, which is this with every component off.
     """
-    pictures = frames_shape(observation_space) is not None
-    if not pictures and (settings.contrastive or settings.augmentation != "none"):
+    seen = sight_of(observation_space)
+    if seen is None and (settings.contrastive or settings.augmentation != "none"):
         raise SunriseError("augmentation and contrastive are for pictures, but these observations are none.")
-    if not settings.net_arch and (plain is None or pictures):
+    if not settings.net_arch and (plain is None or seen is not None):
         raise SunriseError("net_arch is empty, but each stream needs a hidden layer.")
     if settings.distributional and settings.n_atoms < 2:
         raise SunriseError(f"n_atoms is {settings.n_atoms}, but a distribution needs 2 at least.")
@@ -124,7 +127,8 @@ def rainbow(
         network = rainbow_network(key, observation_space, shape, settings.net_arch, settings.dueling, std, width)
         if settings.contrastive:
             k_contrast = jax.random.fold_in(key, CONTRAST)
-            contrast = new_contrast(k_contrast, network.advantage[0].weight.shape[0], settings.net_arch[0])
+            features = network.advantage[0].weight.shape[0] - (seen.beside if seen else 0)
+            contrast = new_contrast(k_contrast, features, settings.net_arch[0])
             network = RainbowNetwork(network.trunk, network.advantage, network.value, contrast)
         zeros = jax.tree.map(jnp.zeros_like, network)
         return RainbowState(network, network, zeros, zeros, coding(network))
@@ -194,9 +198,8 @@ def rainbow(
             contrast_loss = jnp.zeros(())
             if settings.contrastive:  # it is part of each row's loss, and so of its priority
                 assert isinstance(online.contrast, Contrast)
-                _, anchor, positive = batch.obs
-                makers: Any = (coding(online), anchor), (state.slow, positive)
-                codes = [code(trunk(view)) for (trunk, code), view in makers]
+                makers: Any = (coding(online), batch.obs[1]), (state.slow, batch.obs[2])
+                codes = [code(of_pictures(trunk, view)) for (trunk, code), view in makers]
                 contrast_loss = online.contrast.loss(*codes)
                 loss, error = (
                     loss + numbers.contrastive_weight * contrast_loss,

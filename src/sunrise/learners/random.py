@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from sunrise.config.learners import RandomSettings
-from sunrise.networks import flatten
+from sunrise.networks.layers import flatten
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import SACSettings
 from sunrise.errors import SunriseError
-from sunrise.learners.architecture import Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import Use, critic_step, dropout, every, is_due, masked_mean, q_values, target_value, when
 from sunrise.learners.policies import bounded_by_tanh, entropy_goal, initial_alpha, squash
-from sunrise.networks import flatten, polyak
+from sunrise.networks.architecture import Network, new_actor, new_critics, optimiser
+from sunrise.networks.layers import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0

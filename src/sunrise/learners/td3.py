@@ -8,7 +8,6 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sunrise.config.learners import TD3Settings
-from sunrise.learners.architecture import Network, new_actor, new_critics, optimiser
 from sunrise.learners.critics import (
     Use,
     critic_step,
@@ -21,7 +20,8 @@ from sunrise.learners.critics import (
     target_value,
     when,
 )
-from sunrise.networks import flatten, polyak
+from sunrise.networks.architecture import Network, new_actor, new_critics, optimiser
+from sunrise.networks.layers import flatten, polyak
 from sunrise.types import Backup, Batch, Info, Learner, Observation
 
 METRICS = ("critic_loss", "actor_loss", "q_mean", "gradient_norm")

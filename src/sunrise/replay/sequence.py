@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sunrise import memory
 from sunrise.errors import SunriseError
+from sunrise.replay import memory
 from sunrise.replay.priority import SumTree
-from sunrise.replay.rings import ReplayState, Ring, Rows, refill
 from sunrise.replay.storage import Store
+from sunrise.rings import ReplayState, Ring, Rows, refill
 from sunrise.types import Batch, Collected, Sample
 
 

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from sunrise import memory
 from sunrise.errors import SunriseError
-from sunrise.replay.rings import Ring
+from sunrise.replay import memory
 from sunrise.replay.uniform import empty
-from sunrise.tensors import named_leaves
+from sunrise.rings import Ring
+from sunrise.trees import named_leaves
 from sunrise.types import Observation
 
 

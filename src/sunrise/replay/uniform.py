@@ -8,9 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sunrise import memory
-from sunrise.replay.rings import ReplayState, Ring, Rows, refill
-from sunrise.tensors import named_leaves
+from sunrise.replay import memory
+from sunrise.rings import ReplayState, Ring, Rows, refill
+from sunrise.trees import named_leaves
 from sunrise.types import Batch, Collected, Observation, Sample
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.report.curves import Curve, evaluated_points
 from sunrise.report.tables import CAUTION, shown
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sunrise.errors import SunriseError, near
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.report.arms import arms as named_arms
 from sunrise.report.cautions import Caution, by_pair, cautions, listed
 from sunrise.report.comparison import TABLES, Plan, run_table, shared_tasks
@@ -232,6 +232,9 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
         said = " ".join(filter(None, (report.sentence, report.about)))
         pictures = write_figure(draw_curves(report.curves, said, report.warned, band), folder, "curves")
     files["report.md"] = as_document(report, pictures)
+    from sunrise.report.page.report import PAGE, page_of
+
+    files[PAGE] = page_of(report, out)
     for name, content in files.items():
         folder.write(name, content.encode())
     for name in OURS - files.keys() - set(pictures) if again else ():  # an earlier report's, of other runs

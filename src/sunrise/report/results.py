@@ -1,7 +1,8 @@
 """Runs as rows: every run below some folders, read without what computed them.
 
-A folder may come from a stranger, and its run may go on while it is read: everything goes through `sunrise.folder` and
-`sunrise.logs`, links are not followed, a row without an end is left out, and what cannot be read is named and left out.
+A folder may come from a stranger, and its run may go on while it is read: everything goes through
+`sunrise.files.folder` and `sunrise.store.logs`, links are not followed, a row without an end is left out, and what
+cannot be read is named and left out.
 """
 
 import math
@@ -9,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sunrise import documents
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.folder import Folder, open_file
+from sunrise.files import documents
+from sunrise.files.folder import Folder, open_file
 from sunrise.report.columns import LENGTH, Columns, action_repeat, clean, columns, evaluated, last_timestep, numbers_of
-from sunrise.run_folder import CONFIG, STATUS, RunFolder
+from sunrise.store.run_folder import CONFIG, STATUS, RunFolder
 
 __all__ = ["LENGTH", "Columns", "Found", "Run", "clean", "find_runs", "read_run", "read_table", "run_folders"]
 Status = Literal["running", "stopped", "finished", "failed"]

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from sunrise.config.groups import Config
 from sunrise.ensemble import Ensemble
-from sunrise.evaluate import Evaluation
+from sunrise.run.evaluate import Evaluation
 from sunrise.run.state import RunState
 from sunrise.types import Episode, Seen
 

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sunrise.ensemble import Ensemble, Tally
-from sunrise.evaluate import Evaluation
-from sunrise.journal import JournalState
-from sunrise.replay.rings import ReplayState, Rows
-from sunrise.restarts import RestartsState
+from sunrise.rings import ReplayState, Rows
+from sunrise.run.evaluate import Evaluation
+from sunrise.run.journal import JournalState
+from sunrise.run.restarts import RestartsState
+from sunrise.run.reward_scale import RewardScaleState
 from sunrise.types import Episode, Observation
 
 GeneratorState: TypeAlias = Mapping[str, Any]
@@ -85,6 +86,8 @@ class RunState(NamedTuple):
     meter: MeterState
     collector: CollectorState
     replay: ReplayState
+    rewards: RewardScaleState | None
+    """None where rewards are learned from as they come."""
 
 
 class HasState(Protocol):

@@ -2,10 +2,10 @@
 
 import threading
 
-from sunrise.collect import A_MOMENT
 from sunrise.errors import EnvironmentFailedError, NonFiniteError
-from sunrise.loop import Trainer
+from sunrise.run.collect import A_MOMENT
 from sunrise.run.events import CallbackExit, Ended, Failed, Started, StopRunError
+from sunrise.run.loop import Trainer
 from sunrise.signals import Waiting, interruptible
 
 

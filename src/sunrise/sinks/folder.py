@@ -1,9 +1,9 @@
 """The run's folder as a sink: the record of a run, written as it happens."""
 
 from sunrise.config.settings import flatten_config
-from sunrise.logs import EVAL_FIELDS
 from sunrise.run.events import CheckpointDue, Ended, Evaluated, Event, Failed, MetricsRow, Started, Stepped
 from sunrise.sinks.tensorboard import TensorBoard
+from sunrise.store.logs import EVAL_FIELDS
 from sunrise.store.session import Session
 
 
@@ -40,11 +40,12 @@ class FolderSink:
     def _append(self, event: MetricsRow | Evaluated) -> None:
         with self.session.explained():
             self.folder.files.require_in_place()
-            if isinstance(event, MetricsRow):
-                self.folder.logs.append_metrics(event.row)
-            else:
-                row = {"timesteps": event.timesteps, **event.summary()}
-                self.folder.logs.append_evaluation([row[name] for name in EVAL_FIELDS])
+            with self.folder.ownership.publishing():
+                if isinstance(event, MetricsRow):
+                    self.folder.logs.append_metrics(event.row)
+                else:
+                    row = {"timesteps": event.timesteps, **event.summary()}
+                    self.folder.logs.append_evaluation([row[name] for name in EVAL_FIELDS])
             self.tensorboard(event)
 
     def close(self) -> None:

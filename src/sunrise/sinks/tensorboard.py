@@ -14,7 +14,7 @@ from tensorboard.compat.proto.event_pb2 import SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from sunrise.folder import Folder
+from sunrise.files.folder import Folder
 from sunrise.run.events import Evaluated, Event, MetricsRow
 
 NUMBERS = itertools.count()

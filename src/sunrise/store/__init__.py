@@ -1,1 +1,1 @@
-"""Runs on disk."""
+"""Runs on disk: their folders, their files, and who may write them."""

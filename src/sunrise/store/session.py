@@ -8,19 +8,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sunrise import documents
-from sunrise.checkpoint import Checkpoints, Snapshot
 from sunrise.ensemble import Ensemble
 from sunrise.errors import NonFiniteError, SunriseError
-from sunrise.facts import readable
-from sunrise.machine import machine, versions
-from sunrise.manifest import Span
+from sunrise.files import documents
 from sunrise.run.state import HasState, RunState
-from sunrise.run_folder import RunFolder, Status
-from sunrise.saved import Checkpoint
-from sunrise.snapshot import read, segments, take
+from sunrise.store.checkpoint import Checkpoints, Snapshot
+from sunrise.store.facts import readable
+from sunrise.store.machine import machine, versions
+from sunrise.store.manifest import Span
 from sunrise.store.refusals import refusal
-from sunrise.tensors import save_tree
+from sunrise.store.run_folder import RunFolder, Status
+from sunrise.store.saved import Checkpoint
+from sunrise.store.snapshot import read, segments, take
+from sunrise.store.tensors import save_tree
 
 log = logging.getLogger("sunrise")
 
@@ -30,7 +30,7 @@ class Session:
 
     def __init__(self, folder: RunFolder, keep: int, about: Callable[[], Mapping[str, Any]]) -> None:
         self.folder, self.about = folder, about
-        self.checkpoints = Checkpoints(folder.checkpoints, keep)
+        self.checkpoints = Checkpoints(folder.checkpoints, keep, folder.ownership)
         self.spans: Mapping[str, Span] = {}
         """The rows of replay that are on disk."""
         self.saved_at, self.action_repeat = -1, 1

@@ -2,13 +2,14 @@
 VENV   := .venv
 PY     := $(VENV)/bin/python
 PEERS  := .venv-peers
+COMPAT := .venv-compat
 PYTHON ?= python3
 JOBS   ?= 2
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 
-.PHONY: help demo test slow check soak bench lock keywords clean
+.PHONY: help demo test test-compat slow check soak bench lock keywords clean
 help:            ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 # A stamp names the lock it was installed from: an unchanged lock installs nothing.
 define install
@@ -41,6 +42,18 @@ test: $(VENV)/dev.stamp   ## format, lint, types and every fast test
 slow: $(VENV)/dev.stamp   ## the rest of the tests: learning, kills, real experiments
 	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m slow
 
+test-compat: $(COMPAT)/stamp  ## Stable-Baselines3's and rl-zoo3's own scripts and callbacks on our models
+	$(COMPAT)/bin/python -m pytest tests/compat
+
+# What we are compatible with lives apart, as the peers do. torch comes first: alone it is taken without what a GPU needs.
+$(COMPAT)/stamp: locks/dev.txt tests/compat/requirements.txt pyproject.toml | $(VENV)/dev.stamp
+	test -x $(COMPAT)/bin/python || $(PYTHON) -m venv $(COMPAT)
+	$(VENV)/bin/uv pip install --quiet --python $(COMPAT)/bin/python --require-hashes -r locks/dev.txt
+	$(VENV)/bin/uv pip install --quiet --python $(COMPAT)/bin/python --no-deps -e .
+	$(COMPAT)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(COMPAT)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/requirements.txt
+	@touch $@
+
 check: test slow          ## both: what CI runs
 
 soak: $(VENV)/dev.stamp   ## kill real runs at random and at every file event, damage files 10,000 times, compare every bit
@@ -66,4 +79,4 @@ keywords: $(VENV)/dev.stamp  ## write the agents' keywords as types anew, from t
 	mv src/sunrise/agents/classes.pyi.part src/sunrise/agents/classes.pyi
 
 clean:                    ## remove what make made
-	rm -rf $(VENV) $(PEERS) .cache .mypy_cache .ruff_cache .pytest_cache build dist demo
+	rm -rf $(VENV) $(PEERS) $(COMPAT) .cache .mypy_cache .ruff_cache .pytest_cache build dist demo

@@ -8,16 +8,18 @@ from sunrise.registration import register_when_gymnasium_is_there
 from sunrise.version import __version__
 
 if TYPE_CHECKING:
-    from sunrise.agents import CURL, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
+    from sunrise.agents import CURL, DQN, RAD, SAC, TD3, Agent, DisCor, DrQ, Rainbow, Random
     from sunrise.agents.own import agent
+    from sunrise.compat.callbacks import Callback
     from sunrise.config.algorithms import Algorithm
     from sunrise.config.groups import Config
     from sunrise.config.preset_file import settings_from
     from sunrise.run.fitting import for_states
 
-AGENTS = ("CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
+AGENTS = ("CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 WHERE = {
     **dict.fromkeys(AGENTS, "sunrise.agents"),
+    "Callback": "sunrise.compat.callbacks",
     "agent": "sunrise.agents.own",
     "Algorithm": "sunrise.config.algorithms",
     "Config": "sunrise.config.groups",
@@ -41,11 +43,13 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "CURL",
+    "DQN",
     "RAD",
     "SAC",
     "TD3",
     "Agent",
     "Algorithm",
+    "Callback",
     "Config",
     "DisCor",
     "DrQ",

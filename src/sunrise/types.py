@@ -56,6 +56,23 @@ class Episode(NamedTuple):
     length: int
 
 
+class Seen(NamedTuple):
+    """A step of every environment as it was seen, for whoever watches; a row an environment."""
+
+    action: AnyArray
+    """As the environments took it."""
+    reward: AnyArray
+    """Without noise of ours."""
+    terminated: AnyArray
+    truncated: AnyArray
+    info: Any
+    """What the vector environment said beside."""
+    last_obs: Observation
+    """What each step led to."""
+    obs: Observation
+    """What is acted on next: where an episode ended, the first observation of another."""
+
+
 class Collected(NamedTuple):
     """What one step of every environment gave: a row a transition."""
 
@@ -65,6 +82,7 @@ class Collected(NamedTuple):
     ended: Bool[np.ndarray, "rows"]
     """Whether the episode ended with this row, by termination or by truncation."""
     episodes: list[Episode]
+    seen: Seen | None = None
 
 
 class Replay(Protocol):

@@ -59,13 +59,13 @@ def test_learning_returns_the_model_and_counts_timesteps(model: SAC) -> None:
 def test_a_prediction_is_an_action_of_the_environment(model: SAC) -> None:
     space = model.action_space
     obs = np.zeros(3, np.float32)
-    action, state = model.predict(obs)
+    action, state = model.predict(obs, deterministic=True)
     assert space.contains(action)
     assert state is None
-    batch, _ = model.predict(np.stack([obs, obs + 1, obs - 1]))
+    batch, _ = model.predict(np.stack([obs, obs + 1, obs - 1]), deterministic=True)
     assert batch.shape == (3, 1)
     np.testing.assert_allclose(batch[0], action, rtol=1e-6)
-    assert np.array_equal(model.predict(obs)[0], action)  # deterministic
+    assert np.array_equal(model.predict(obs, deterministic=True)[0], action)  # deterministic
     draws = {float(model.predict(obs, deterministic=False)[0][0]) for _ in range(5)}
     assert len(draws) == 5
 
@@ -81,7 +81,9 @@ def test_the_evaluation_action_is_the_mean_of_the_members_squashed_means(model: 
             x = np.maximum(x @ layer.weight + layer.bias, 0)
         out = x @ layers[-1].weight + layers[-1].bias
         actions.append(np.tanh(out[:, :1]))
-    np.testing.assert_allclose(model.predict(obs)[0], 2 * np.mean(actions, axis=0), rtol=1e-5)  # bounds are ±2
+    np.testing.assert_allclose(
+        model.predict(obs, deterministic=True)[0], 2 * np.mean(actions, axis=0), rtol=1e-5
+    )  # bounds are ±2
 
 
 def critics_by_hand(members: Any, rows: np.ndarray) -> np.ndarray:
@@ -144,13 +146,13 @@ def test_a_saved_model_is_the_same_model(model: SAC, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["pendulum.safetensors"]  # one file, no part left behind
     back = SAC.load(tmp_path / "pendulum", env="Pendulum-v1")
     obs = np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
-    assert np.array_equal(back.predict(obs)[0], model.predict(obs)[0])
+    assert np.array_equal(back.predict(obs, deterministic=True)[0], model.predict(obs, deterministic=True)[0])
     assert model.trainer is not None
     assert tiny.same_bits(back.ensemble, model.ensemble)  # the optimiser too
     assert back.config.learner == model.config.learner
     assert back.evaluate(2).returns == model.evaluate(2).returns
     alone = SAC.load(tmp_path / "pendulum.safetensors")
-    assert np.array_equal(alone.predict(obs[0])[0], model.predict(obs[0])[0])
+    assert np.array_equal(alone.predict(obs[0], deterministic=True)[0], model.predict(obs[0], deterministic=True)[0])
     with pytest.raises(SunriseError, match="no environment to learn in"):
         alone.learn(10, progress_bar=False)
     with pytest.raises(SunriseError, match="the environment's observations are"):
@@ -204,9 +206,9 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 def test_an_observation_in_parts_is_learned_from() -> None:
     model = SAC("MultiInputPolicy", "toy/Pair-v0", **{**TINY, "seed": 1}).learn(60, progress_bar=False)
     obs = model.observation_space.sample()
-    assert model.predict(obs)[0].shape == (1,)
+    assert model.predict(obs, deterministic=True)[0].shape == (1,)
     batch = {name: np.stack([part] * 4) for name, part in obs.items()}
-    assert model.predict(batch)[0].shape == (4, 1)
+    assert model.predict(batch, deterministic=True)[0].shape == (4, 1)
     assert model.trainer is not None
     assert set(model.trainer.replay.batch.obs) == {"goal", "noise"}  # type: ignore[attr-defined]
 
@@ -430,14 +432,14 @@ def test_an_environment_that_fails_in_reset_or_evaluation_is_named() -> None:
 
 def test_an_observation_or_action_that_does_not_fit_is_refused(model: SAC) -> None:
     with pytest.raises(SunriseError, match=r"shape \(4,\)"):
-        model.predict(np.zeros(4))
+        model.predict(np.zeros(4), deterministic=True)
     with pytest.raises(SunriseError, match="an action of shape"):
         model.uncertainty(np.zeros((2, 3)), np.zeros((2, 5)))
     parts = SAC("MultiInputPolicy", "toy/Pair-v0", **TINY)
     with pytest.raises(SunriseError, match="must have the parts goal, noise"):
-        parts.predict({"goal": np.zeros(1)})
+        parts.predict({"goal": np.zeros(1)}, deterministic=True)
     with pytest.raises(SunriseError, match="one or a batch of"):
-        parts.predict({"goal": np.zeros((2, 1)), "noise": np.zeros((3, 2, 2))})
+        parts.predict({"goal": np.zeros((2, 1)), "noise": np.zeros((3, 2, 2))}, deterministic=True)
 
 
 def test_the_public_names_are_there() -> None:

@@ -146,7 +146,9 @@ def test_one_picture_a_step_is_learned_from() -> None:
 def test_colours_may_come_first_and_fill_the_buffer_as_any_picture_does() -> None:
     model = RAD("CnnPolicy", "toy/Dot-first-v0", **TINY | CROP | {"buffer_size": 40, "learning_starts": 50})
     obs = np.stack([Dot(layout="first").reset(seed=seed)[0] for seed in range(2)])
-    np.testing.assert_allclose(model.predict(obs)[0][1], model.predict(obs[1])[0], rtol=1e-5)
+    np.testing.assert_allclose(
+        model.predict(obs, deterministic=True)[0][1], model.predict(obs[1], deterministic=True)[0], rtol=1e-5
+    )
     model.learn(50, progress_bar=False)
     assert model.trainer is not None
     assert len(model.trainer.replay) == 40
@@ -169,12 +171,12 @@ def test_a_model_survives_a_file(cls: Any, tmp_path: Path) -> None:
     own = {} if cls is DrQ else CROP
     model = cls("CnnPolicy", "toy/Dot-stack-v0", **TINY, **own)
     obs = np.stack([Dot().reset(seed=seed)[0] for seed in range(3)])
-    action, _ = model.predict(obs)
+    action, _ = model.predict(obs, deterministic=True)
     assert action.shape == (3, 1)
     assert np.abs(action).max() <= 1
     model.save(tmp_path / "model")
     again = cls.load(tmp_path / "model", env="toy/Dot-stack-v0")
-    np.testing.assert_array_equal(again.predict(obs)[0], action)
+    np.testing.assert_array_equal(again.predict(obs, deterministic=True)[0], action)
     np.testing.assert_array_equal(again.uncertainty(obs, action), model.uncertainty(obs, action))
     assert (model.uncertainty(obs, action) > 0).all()
 

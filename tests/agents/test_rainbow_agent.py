@@ -46,10 +46,10 @@ def test_a_pole_is_learned_from_with_prioritised_windows(pole: Rainbow, tmp_path
     assert (replay.n_step, replay.prioritised) == (3, True)
     assert replay.tree is not None
     assert len(set(replay.tree[np.arange(30)].tolist())) > 2  # errors have made priorities of their own
-    action, _ = pole.predict(np.zeros(4, np.float32))
+    action, _ = pole.predict(np.zeros(4, np.float32), deterministic=True)
     assert action.shape == ()
     assert pole.action_space.contains(int(action))
-    assert pole.predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
+    assert pole.predict(np.zeros((3, 4), np.float32), deterministic=True)[0].shape == (3,)
     assert pole.uncertainty(np.zeros(4, np.float32), np.asarray(1)) > 0
     pole.save(tmp_path / "pole")
     back = Rainbow.load(tmp_path / "pole", env="CartPole-v1")
@@ -88,7 +88,7 @@ def test_the_evaluation_action_has_the_highest_mean_value_without_noise(pole: Ra
             for i in range(2)
         ]
         votes.append(np.mean(values, axis=0))
-    np.testing.assert_array_equal(pole.predict(obs)[0], np.argmax(votes, axis=0))
+    np.testing.assert_array_equal(pole.predict(obs, deterministic=True)[0], np.argmax(votes, axis=0))
 
 
 def _member(tree: Any, i: int) -> Any:
@@ -102,7 +102,7 @@ def test_games_side_by_side_are_learned_from_and_frames_are_counted() -> None:
     assert isinstance(model.trainer.replay.store, FrameStore)
     row = model.trainer.row()
     assert (row["timesteps"], row["env_steps"]) == (60, 240)
-    assert model.predict(np.zeros((4, 84, 84), np.uint8))[0].shape == ()
+    assert model.predict(np.zeros((4, 84, 84), np.uint8), deterministic=True)[0].shape == ()
 
 
 def test_the_full_set_of_actions_and_sticky_ones_are_options() -> None:

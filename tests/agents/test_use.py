@@ -52,7 +52,7 @@ def test_a_finite_set_of_actions_may_begin_anywhere(from_one: Rainbow) -> None:
     assert from_one.trainer is not None
     stored = from_one.trainer.replay.rings()["transitions.0"].arrays["action"][:30]
     assert set(stored.tolist()) == {0, 1, 2}
-    action, _ = from_one.predict(np.zeros(2, np.float32))
+    action, _ = from_one.predict(np.zeros(2, np.float32), deterministic=True)
     assert from_one.action_space.contains(int(action))
     assert from_one.uncertainty(np.zeros(2, np.float32), action) >= 0
 
@@ -70,8 +70,11 @@ def test_whole_numbers_may_be_written_as_people_write_them(from_one: Rainbow) ->
 
 
 def test_a_list_of_numbers_is_an_observation(from_one: Rainbow) -> None:
-    assert from_one.predict([0.0, 0.0])[0] == from_one.predict(np.zeros(2, np.float32))[0]
-    assert from_one.predict([[0.0, 0.0], [1.0, 1.0]])[0].shape == (2,)
+    assert (
+        from_one.predict([0.0, 0.0], deterministic=True)[0]
+        == from_one.predict(np.zeros(2, np.float32), deterministic=True)[0]
+    )
+    assert from_one.predict([[0.0, 0.0], [1.0, 1.0]], deterministic=True)[0].shape == (2,)
 
 
 def test_an_episode_without_an_end_is_cut_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -106,7 +109,7 @@ def test_environments_are_found_by_the_beginnings_of_their_words() -> None:
 
 
 def test_a_name_that_is_like_no_setting_gets_no_wrong_advice() -> None:
-    for wrong, advice in (("use_sde", ""), ("batchsize", " Did you mean batch_size?")):
+    for wrong, advice in (("colour", ""), ("batchsize", " Did you mean batch_size?")):
         with pytest.raises(SunriseError) as refused:
             Rainbow("MlpPolicy", FromOne(), **{wrong: 1})  # type: ignore[arg-type]
         assert str(refused.value) == f"there is no setting {wrong!r}.{advice}"

@@ -64,7 +64,7 @@ def make_env(name: str) -> gym.Env[Any, Any]:
     """A task that the algorithm can learn."""
     if pictures(name):
         return Dot()
-    finite = name == "rainbow"
+    finite = name in ("rainbow", "dqn")
     actions: gym.Space[Any] = gym.spaces.Discrete(3) if finite else gym.spaces.Box(-1, 1, (2,), np.float32)
     return Straight(actions)
 
@@ -171,7 +171,8 @@ def test_another_environment_takes_the_place_of_the_first(model: Agent, name: st
 
 
 def test_wrong_spaces_are_refused(name: str) -> None:
-    actions: gym.Space[Any] = gym.spaces.Box(-1, 1, (2,), np.float32) if name == "rainbow" else gym.spaces.Discrete(3)
+    finite = name in ("rainbow", "dqn")
+    actions: gym.Space[Any] = gym.spaces.Box(-1, 1, (2,), np.float32) if finite else gym.spaces.Discrete(3)
     with pytest.raises(SunriseError):
         AGENTS[name](ALGORITHMS[name].policies[0], Straight(actions))
 

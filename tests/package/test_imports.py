@@ -20,9 +20,10 @@ ROWS = [
         "store",
         "sinks",
         "offline",
+        "compat",
         "agents",
     ),
-    *("compat", "experiments", "report"),
+    *("experiments", "report"),
     "commands cli registration zoo __main__ __init__",
 ]
 """From the top; decision 12 says why in this order."""

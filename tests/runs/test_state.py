@@ -29,7 +29,7 @@ PROCESS = "of the process that trains, not of the run"
 NOT_STATE: dict[type, dict[str, str]] = {
     Trainer: {
         **dict.fromkeys(("live", "collector", "replay", "meter", "reward_scale"), PART),
-        **dict.fromkeys(("config", "learning_rate", "explore_key", "update_key"), SETTING),
+        **dict.fromkeys(("config", "learning_rate", "random_actions", "explore_key", "update_key"), SETTING),
         **dict.fromkeys(("action_repeat", "action_space"), MADE),
         **dict.fromkeys(("events", "evaluator"), PROCESS),
         "between_steps": "true whenever a state may be taken",

@@ -61,11 +61,11 @@ def test_no_key_is_made_by_two_ways_or_drawn_from_and_split(algo: str, monkeypat
     known = {name: value for name, value in wanted.items() if name in flatten_config(config)}
     config = with_settings(config, known)
     pictures = algo in ("rad", "drq", "curl")
-    actions = gym.spaces.Discrete(3) if algo == "rainbow" else BOX
+    actions = gym.spaces.Discrete(3) if algo in ("rainbow", "dqn") else BOX
     parts = algorithm(algo).fit(config, PICTURES if pictures else STATES, actions)
     one = parts.make_learner(parts.numbers)
     batch = picture_batch() if pictures else tiny.batch(np.random.default_rng(0))
-    if algo == "rainbow":
+    if algo in ("rainbow", "dqn"):
         batch = batch._replace(action=np.zeros(tiny.ROWS, np.int32))
     batch = jax.tree.map(jax.numpy.asarray, batch)
     mask = jax.numpy.ones(tiny.ROWS)

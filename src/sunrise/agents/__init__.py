@@ -14,12 +14,12 @@ from sunrise.errors import SunriseError
 
 if TYPE_CHECKING:
     from sunrise.agents.agent import Agent
-    from sunrise.agents.classes import AGENTS, CURL, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
+    from sunrise.agents.classes import AGENTS, CURL, DQN, RAD, SAC, TD3, DisCor, DrQ, Rainbow, Random
     from sunrise.config.algorithms import Algorithm
     from sunrise.store.saved import Checkpoint
 
 log = logging.getLogger("sunrise")
-CLASSES = ("AGENTS", "CURL", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
+CLASSES = ("AGENTS", "CURL", "DQN", "RAD", "SAC", "TD3", "Agent", "DisCor", "DrQ", "Rainbow", "Random")
 
 
 def __getattr__(name: str) -> Any:
@@ -94,6 +94,7 @@ def resume_run(
 __all__ = [
     "AGENTS",
     "CURL",
+    "DQN",
     "RAD",
     "SAC",
     "TD3",

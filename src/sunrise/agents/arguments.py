@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from sunrise.agents.environments import EnvArgument
+from sunrise.compat.arguments import Habits, network, translated
 from sunrise.config.algorithms import Algorithm
 from sunrise.config.groups import Config
 from sunrise.config.resolve import resolve
@@ -18,7 +19,7 @@ OWN = """Arguments:
     policy: the kind of network, such as "MlpPolicy" for numbers or "CnnPolicy" for pictures.
     env: an id, an environment, a vector environment, or a class or function that makes environments.
     preset: settings of published code to start from, such as "authors"; keywords change them.
-    policy_kwargs: net_arch, as Stable-Baselines3 writes it.
+    policy_kwargs: net_arch and activation_fn, as Stable-Baselines3 writes them.
     tensorboard_log: a folder for events of trainings without a run_dir.
     verbose: 1 prints each row of metrics as a table.
     eval_env: the environment of evaluations, where another cannot be made from `env`.
@@ -47,19 +48,17 @@ def read(
     preset: str | None,
     policy_kwargs: Mapping[str, Any] | None,
     settings: Mapping[str, Any],
-) -> tuple[Config[Any], Schedule | None]:
-    """The checked settings, and the schedule of learning rates if there is one."""
+) -> tuple[Config[Any], Schedule | None, Habits]:
+    """The checked settings, the schedule of learning rates if there is one, and how the user wants things shown."""
     policies = algorithm.policies
     if policy not in policies:
         raise SunriseError(f"policy is {policy!r}, but {algorithm.name} takes {' or '.join(policies)}.")
-    changes, schedule = dict(settings), None
+    known, schedule = flatten_config(algorithm.defaults), None
+    changes, habits = translated(algorithm.name, known, settings)
     rate = changes.get("learning_rate")
     if callable(rate):
         schedule, changes["learning_rate"] = rate, float(rate(1.0))
-    for name, value in (policy_kwargs or {}).items():
-        if name != "net_arch":
-            raise SunriseError(f"policy_kwargs has {name!r}, but only net_arch is known.")
-        changes["net_arch"] = value
+    changes |= network(algorithm.name, known, policy_kwargs)
     if isinstance(env, str):
         changes["env_id"] = env
     elif isinstance(env, gym.Env) and env.spec is not None:
@@ -68,4 +67,4 @@ def read(
         changes["wrapper"] = (changes["wrapper"],)
     if changes.get("seed", 0) is None:
         changes["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
-    return resolve(algorithm, changes, env, preset), schedule
+    return resolve(algorithm, changes, env, preset), schedule, habits

@@ -19,6 +19,10 @@ class Rainbow(Agent, algo="rainbow"):
     """Data-efficient Rainbow for Atari and other finite sets of actions, as an ensemble of agents."""
 
 
+class DQN(Agent, algo="dqn"):
+    """Deep Q-Learning for finite sets of actions, as an ensemble of agents: Rainbow with its components off."""
+
+
 class RAD(Agent, algo="rad"):
     """Soft Actor-Critic from randomly cropped pictures, as an ensemble of agents; also plain SAC from pixels."""
 
@@ -35,4 +39,4 @@ class Random(Agent, algo="random"):
     """An agent that acts uniformly at random and learns nothing: the floor of every comparison."""
 
 
-AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, RAD, DrQ, CURL, Random)}
+AGENTS: dict[str, type[Agent]] = {cls.algo: cls for cls in (SAC, TD3, DisCor, Rainbow, DQN, RAD, DrQ, CURL, Random)}

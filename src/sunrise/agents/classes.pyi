@@ -7,7 +7,20 @@ from sunrise.agents.agent import Agent
 from sunrise.agents.environments import EnvArgument
 from sunrise.envs.make import AnyEnv, Maker
 
-class SACKeywords(TypedDict, total=False):
+class OthersKeywords(TypedDict, total=False):
+    # Stable-Baselines3's that are no settings: see sunrise/compat/arguments.py
+    stats_window_size: int
+    monitor_wrapper: bool
+    replay_buffer_class: Any
+    replay_buffer_kwargs: Mapping[str, Any] | None
+    optimize_memory_usage: bool
+    n_steps: int
+    use_sde: bool
+    sde_sample_freq: int
+    use_sde_at_warmup: bool
+    _init_setup_model: bool
+
+class SACKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     tau: float
     ent_coef: str | float
@@ -31,6 +44,8 @@ class SACKeywords(TypedDict, total=False):
     simba_critic: tuple[int, int] | list[int]
     normalise_observations: bool
     weight_decay: float
+    critic_net_arch: tuple[int, ...] | list[int]
+    activation: Literal["relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid"]
     pixels: bool
     camera: int
     render_size: int
@@ -56,6 +71,7 @@ class SACKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -104,10 +120,10 @@ class SAC(Agent, algo="sac"):
         **settings: Unpack[SACKeywords],
     ) -> None: ...
 
-class TD3Keywords(TypedDict, total=False):
+class TD3Keywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     tau: float
-    action_noise: float
+    action_noise: Any
     target_policy_noise: float
     target_noise_clip: float
     policy_delay: int
@@ -122,6 +138,8 @@ class TD3Keywords(TypedDict, total=False):
     simba_critic: tuple[int, int] | list[int]
     normalise_observations: bool
     weight_decay: float
+    critic_net_arch: tuple[int, ...] | list[int]
+    activation: Literal["relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid"]
     pixels: bool
     camera: int
     render_size: int
@@ -147,6 +165,7 @@ class TD3Keywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -195,7 +214,7 @@ class TD3(Agent, algo="td3"):
         **settings: Unpack[TD3Keywords],
     ) -> None: ...
 
-class DisCorKeywords(TypedDict, total=False):
+class DisCorKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     tau: float
     ent_coef: str | float
@@ -219,6 +238,8 @@ class DisCorKeywords(TypedDict, total=False):
     simba_critic: tuple[int, int] | list[int]
     normalise_observations: bool
     weight_decay: float
+    critic_net_arch: tuple[int, ...] | list[int]
+    activation: Literal["relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid"]
     discor_temperature: float
     pixels: bool
     camera: int
@@ -245,6 +266,7 @@ class DisCorKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -293,7 +315,7 @@ class DisCor(Agent, algo="discor"):
         **settings: Unpack[DisCorKeywords],
     ) -> None: ...
 
-class RainbowKeywords(TypedDict, total=False):
+class RainbowKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     adam_eps: float
     n_atoms: int
@@ -333,6 +355,7 @@ class RainbowKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -381,7 +404,79 @@ class Rainbow(Agent, algo="rainbow"):
         **settings: Unpack[RainbowKeywords],
     ) -> None: ...
 
-class RADKeywords(TypedDict, total=False):
+class DQNKeywords(OthersKeywords, total=False):
+    learning_rate: float | Callable[[float], float]
+    adam_eps: float
+    tau: float
+    target_update_interval: int
+    max_grad_norm: float
+    exploration_fraction: float
+    exploration_initial_eps: float
+    exploration_final_eps: float
+    net_arch: tuple[int, ...] | list[int]
+    sticky_actions: float
+    full_action_space: bool
+    ensemble_size: int
+    bootstrap_prob: float
+    weight_temperature: float | Literal["auto"]
+    ucb_lambda: float
+    empty_masks: Literal["forced", "kept"]
+    exploration: Literal["ucb", "member"]
+    weighting: (
+        Literal["auto", "confidence", "none", "random", "constant", "relative", "signal", "inverse_variance"] | str
+    )
+    weight_votes: Literal["own", "shared"]
+    weight_normaliser: Literal["none", "mean"]
+    terminal_weight: Literal["same", "one"]
+    buffer_size: int
+    learning_starts: int
+    batch_size: int
+    gamma: float
+    train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
+    gradient_steps: int
+    warmup: Literal["uniform", "ensemble"]
+    truncation: Literal["bootstrap", "terminal"]
+    n_step: int
+    prioritised: bool
+    priority_exponent: float
+    importance_start: float
+    importance_horizon: int
+    reward_noise: float
+    normalise_rewards: bool
+    wrapper: str | tuple[str, ...] | list[str]
+    seed: int | None
+    num_envs: int
+    vectorization: Literal["sync", "async"]
+    eval_freq: int
+    eval_episodes: int
+    eval_max_steps: int
+    eval_steps: int
+    log_freq: int
+    save_freq: int
+    keep: int
+    keep_replay: bool
+    max_env_restarts: int
+    env_timeout: float
+    eval_epsilon: float
+    run_dir: str
+
+class DQN(Agent, algo="dqn"):
+    def __init__(
+        self,
+        policy: str,
+        env: EnvArgument | None,
+        *,
+        preset: str | None = None,
+        policy_kwargs: Mapping[str, Any] | None = None,
+        tensorboard_log: str | None = None,
+        verbose: int = 0,
+        eval_env: str | AnyEnv | Maker | None = None,
+        device: str = "auto",
+        **settings: Unpack[DQNKeywords],
+    ) -> None: ...
+
+class RADKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     alpha_learning_rate: float
     alpha_beta: float
@@ -427,6 +522,7 @@ class RADKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -475,7 +571,7 @@ class RAD(Agent, algo="rad"):
         **settings: Unpack[RADKeywords],
     ) -> None: ...
 
-class DrQKeywords(TypedDict, total=False):
+class DrQKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     alpha_learning_rate: float
     alpha_beta: float
@@ -521,6 +617,7 @@ class DrQKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -569,7 +666,7 @@ class DrQ(Agent, algo="drq"):
         **settings: Unpack[DrQKeywords],
     ) -> None: ...
 
-class CURLKeywords(TypedDict, total=False):
+class CURLKeywords(OthersKeywords, total=False):
     learning_rate: float | Callable[[float], float]
     alpha_learning_rate: float
     alpha_beta: float
@@ -613,6 +710,7 @@ class CURLKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]
@@ -661,7 +759,7 @@ class CURL(Agent, algo="curl"):
         **settings: Unpack[CURLKeywords],
     ) -> None: ...
 
-class RandomKeywords(TypedDict, total=False):
+class RandomKeywords(OthersKeywords, total=False):
     pixels: bool
     camera: int
     render_size: int
@@ -687,6 +785,7 @@ class RandomKeywords(TypedDict, total=False):
     batch_size: int
     gamma: float
     train_freq: int | tuple[int, str]
+    train_freq_unit: Literal["step", "episode"]
     gradient_steps: int
     warmup: Literal["uniform", "ensemble"]
     truncation: Literal["bootstrap", "terminal"]

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from gymnasium.vector import VectorEnv
 
+from sunrise.compat.sb3 import FromVecEnv, is_vec_env
 from sunrise.config.groups import Config, env_options
 from sunrise.envs.make import AnyEnv, AnyVectorEnv, Maker, as_vector, attribute, factory
 from sunrise.errors import SunriseError
@@ -23,6 +24,7 @@ class Environments:
     def __init__(self, env: EnvArgument, config: Config[object]) -> None:
         run, options = config.run, env_options(config.env, env)
 
+        env = FromVecEnv(env) if is_vec_env(env) else env
         made = {"wrappers": run.wrapper, **options}
         self.vector = as_vector(env, run.num_envs, run.vectorization, run.env_timeout, **made)
         self.make: Callable[[], AnyEnv] | None = None

@@ -31,6 +31,8 @@ def load(cls: type[A], file: BinaryIO, name: Path, env: EnvArgument | None, sett
     if (wrappers := about["settings"].pop("wrapper", ())) and "wrapper" not in settings:
         log.warning("%s was trained inside %s: give `wrapper`, or an environment in it.", name, ", ".join(wrappers))
     asked = about["settings"] | OF_A_RUN | settings
+    if settings.get("buffer_size") == 1:  # as users of Stable-Baselines3 say that it is only to play
+        asked["buffer_size"] = about["settings"]["buffer_size"]
     run = {name: asked.pop(name) for name in ("env_id", "total_timesteps") if name in asked}
     model = cls(about["policy"], None, **asked)
     model.config = check(with_settings(model.config, run))

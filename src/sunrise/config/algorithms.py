@@ -11,6 +11,7 @@ from sunrise.config.groups import NEVER, AtariSettings, Config, DMCSettings, Tra
 from sunrise.config.learners import (
     CURLSettings,
     DisCorSettings,
+    DQNSettings,
     DrQSettings,
     RADSettings,
     RainbowSettings,
@@ -80,6 +81,7 @@ def paper_task(env_id: str) -> Settings:
 RAINBOW_TRAINING = TrainingSettings(
     buffer_size=100_000, learning_starts=1600, batch_size=32, n_step=20, prioritised=True
 )
+DQN_TRAINING = TrainingSettings(learning_starts=100, batch_size=32, train_freq=4)
 NO_TRAINING = TrainingSettings(learning_starts=NEVER, buffer_size=1000)
 PIXEL_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=256)
 DRQ_TRAINING = TrainingSettings(buffer_size=100_000, learning_starts=1000, batch_size=512)
@@ -121,6 +123,12 @@ LIST = (
         "Data-efficient Rainbow for Atari and other finite sets of actions, as an ensemble of agents.",
         Config(RainbowSettings(), AtariSettings(), training=RAINBOW_TRAINING),
         ("CnnPolicy", "MlpPolicy", "MultiInputPolicy"),
+    ),
+    ours(
+        "dqn",
+        "Deep Q-Learning for finite sets of actions, as an ensemble of agents: Rainbow with its components off.",
+        Config(DQNSettings(), AtariSettings(), training=DQN_TRAINING),
+        ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
     ),
     ours(
         "rad",

@@ -28,6 +28,8 @@ def check(config: Config[L]) -> Config[L]:
                 raise SunriseError(f"{name} is {settings[name]}, but must be {rule}.")
     if settings.get("v_min", -1) >= settings.get("v_max", 1):
         raise SunriseError(f"v_min is {settings['v_min']}, but must be below v_max, which is {settings['v_max']}.")
+    if config.training.train_freq_unit == "episode" and config.run.num_envs > 1:
+        raise SunriseError(f"train_freq counts episodes, but num_envs is {config.run.num_envs}: use one environment.")
     training, rows = config.training, config.training.buffer_size // config.run.num_envs
     if rows <= training.n_step:
         raise SunriseError(

@@ -30,7 +30,9 @@ class TrainingSettings:
     gamma: Fraction = 0.99
     """Discount γ."""
     train_freq: Count = 1
-    """Steps of the vector environment between rounds of updates."""
+    """Steps of the vector environment between rounds of updates, or episodes, as `train_freq_unit` says."""
+    train_freq_unit: Literal["step", "episode"] = "step"
+    """What `train_freq` counts: steps, or episodes of a single environment."""
     gradient_steps: Annotated[int, Between(-1), Not(0, "at least 1, or -1 for as many as transitions")] = 1
     """Updates in a round, each with its own minibatch; -1: as many as transitions were collected."""
     warmup: Literal["uniform", "ensemble"] = "uniform"

@@ -17,12 +17,14 @@ from sunrise.config.rules import (
     LessThanOne,
     NotNegative,
     NumberOrWord,
+    Sizes,
     WidthAndBlocks,
 )
 
 Init: TypeAlias = Literal["default", "rlkit", "xavier"]
 Normaliser: TypeAlias = Literal["rows", "mask"]
 KernelInit = Literal["delta", "orthogonal"]
+Activation: TypeAlias = Literal["relu", "tanh", "elu", "leaky_relu", "silu", "gelu", "sigmoid"]
 CRITICS = 2
 """Critics of an agent, unless it is told otherwise."""
 
@@ -49,6 +51,10 @@ class ArchitectureSettings:
     """Learn from observations in units of their deviations so far; the statistics are part of the agent (SimBa)."""
     weight_decay: NotNegative = 0.0
     """AdamW's decay of the weights of actor and critics (SimBa)."""
+    critic_net_arch: Annotated[tuple[int, ...], Sizes("layers of at least 1 unit", empty=True)] = ()
+    """Hidden layers of the critics, where they are others than the actor's; empty: those of `net_arch`."""
+    activation: Activation = "relu"
+    """What is between the layers of `net_arch`."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,30 @@ class RainbowSettings:
     normalise_observations: bool = False
     """Learn from numbers in units of their deviations so far, also beside pictures; the statistics are part of the
     agent."""
+
+
+@dataclass(frozen=True)
+class DQNSettings:
+    """How one DQN agent learns; names and values are Stable-Baselines3's."""
+
+    learning_rate: NotNegative = 1e-4
+    """Adam's step size."""
+    adam_eps: NotNegative = 1e-8
+    """Adam's ε, as PyTorch has it."""
+    tau: Fraction = 1.0
+    """How far the target network moves towards the network when it moves; 1 is a copy."""
+    target_update_interval: Count = 10_000
+    """Timesteps between moves of the target network."""
+    max_grad_norm: NotNegative = 10.0
+    """Longer gradients are scaled to this norm; 0 is no bound."""
+    exploration_fraction: Fraction = 0.1
+    """Part of the training in which the chance of a random action falls from its first value to its last."""
+    exploration_initial_eps: Fraction = 1.0
+    """Chance of a random action at first."""
+    exploration_final_eps: Fraction = 0.05
+    """Chance of a random action at last."""
+    net_arch: Layers = (64, 64)
+    """Hidden layers; for pictures two convolutions are before them."""
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,13 @@ class Sizes(NamedTuple):
 
     wanted: str
     exactly: int | None = None
+    empty: bool = False
+    """Whether there may be none."""
 
     def allows(self, value: Any) -> bool:
         """Whether it is a tuple of such sizes."""
-        right = isinstance(value, tuple) and bool(value) and all(isinstance(n, int) and n > 0 for n in value)
+        some = isinstance(value, tuple) and (bool(value) or self.empty)
+        right = some and all(isinstance(n, int) and n > 0 for n in value)
         return right and self.exactly in (None, len(value))
 
     def __str__(self) -> str:

@@ -15,6 +15,19 @@ from sunrise.agents.agent import Agent
 from sunrise.agents.environments import EnvArgument
 from sunrise.envs.make import AnyEnv, Maker
 
+class OthersKeywords(TypedDict, total=False):
+    # Stable-Baselines3's that are no settings: see sunrise/compat/arguments.py
+    stats_window_size: int
+    monitor_wrapper: bool
+    replay_buffer_class: Any
+    replay_buffer_kwargs: Mapping[str, Any] | None
+    optimize_memory_usage: bool
+    n_steps: int
+    use_sde: bool
+    sde_sample_freq: int
+    use_sde_at_warmup: bool
+    _init_setup_model: bool
+
 """
 CLASS = """
 class {cls}(Agent, algo="{name}"):
@@ -37,6 +50,7 @@ NAMES = {
     "td3": "TD3",
     "discor": "DisCor",
     "rainbow": "Rainbow",
+    "dqn": "DQN",
     "rad": "RAD",
     "drq": "DrQ",
     "curl": "CURL",
@@ -54,6 +68,8 @@ def kind_of(field: Field) -> str:
         return "float | Callable[[float], float]"
     if field.name == "train_freq":
         return "int | tuple[int, str]"
+    if field.name == "action_noise":
+        return "Any"
     if field.name == "seed":
         return "int | None"
     if field.name == "wrapper":
@@ -71,7 +87,7 @@ def keywords(name: str) -> str:
     """One algorithm's keywords as a TypedDict."""
     settings = [f for f in fields(ALGORITHMS[name].defaults) if f.name not in NOT_KEYWORDS]
     lines = [
-        f"class {NAMES[name]}Keywords(TypedDict, total=False):",
+        f"class {NAMES[name]}Keywords(OthersKeywords, total=False):",
         *(entry(f.name, kind_of(f)) for f in settings),
     ]
     return "\n".join(lines) + "\n"

@@ -48,8 +48,8 @@ def update_flops(config: Config[Any], algo: str) -> float:
     learner, rows = config.learner, config.training.batch_size
     if algo == "random":
         return 0.0
-    if algo == "rainbow":
-        hidden, atoms = learner.net_arch, learner.n_atoms if learner.distributional else 1
+    if algo in ("rainbow", "dqn"):
+        hidden, atoms = learner.net_arch, learner.n_atoms if getattr(learner, "distributional", False) else 1
         trunk = 16 * 16 * weights(100, 32) + 9 * weights(800, 64)
         heads = weights(576, *hidden, ATARI_ACTIONS * atoms) + weights(576, *hidden, atoms)
         return float(rows * (trunk + heads) * (2 * FORWARD + TRAINED))
@@ -86,7 +86,7 @@ def run_seconds(config: Config[Any], algo: str) -> float:
     """Seconds of a whole run."""
     steps, training, run = config.run.total_timesteps, config.training, config.run
     members = ensemble_cost(config.ensemble)
-    slow = from_pixels(config) or algo == "rainbow"  # further from the peak than plain products
+    slow = from_pixels(config) or algo in ("rainbow", "dqn")  # further from the peak than plain products
     rate = RATE / 2 if slow else RATE
     updates = max(steps - training.learning_starts, 0) * abs(training.gradient_steps) / training.train_freq
     evaluations = steps // run.eval_freq if run.eval_freq else 0

@@ -3,6 +3,7 @@
 Prioritised replay and n-step returns are not here: they reach a learner as `weight` and as `reward` and `discount`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -44,6 +45,17 @@ class RainbowNumbers(NamedTuple):
     max_grad_norm: Float[Array, ""] | float
     epsilon: Float[Array, ""] | float
     contrastive_weight: Float[Array, ""] | float
+
+
+class Plain(NamedTuple):
+    """What DQN does otherwise than Rainbow, besides having no components."""
+
+    trunk_width: int
+    """Units of the first hidden layer, where observations are numbers."""
+    tau: float
+    """How far the target network moves when it moves."""
+    due: Callable[[Array], Array]
+    """Updates before this one -> whether the target network moves after it."""
 
 
 class RainbowState(NamedTuple):
@@ -90,16 +102,18 @@ def rainbow(
     settings: RainbowSettings,
     numbers: RainbowNumbers,
     updates_before: int = 0,
+    plain: Plain | None = None,
 ) -> Learner:
     """From a space of observations, C, settings and numbers to Rainbow as a learner, with K = 1.
 
     Its loss is masked and weighted. Observations are numbers, frames [channels, height, width], or in parts.
-    `updates_before` is how many updates the timesteps before the first one would have had.
+    `updates_before` is how many updates the timesteps before the first one would have had. `plain` is
+    where DQN differs, which is this with every component off.
     """
     seen = sight_of(observation_space)
     if seen is None and (settings.contrastive or settings.augmentation != "none"):
         raise SunriseError("augmentation and contrastive are for pictures, but these observations are none.")
-    if not settings.net_arch:
+    if not settings.net_arch and (plain is None or seen is not None):
         raise SunriseError("net_arch is empty, but each stream needs a hidden layer.")
     if settings.distributional and settings.n_atoms < 2:
         raise SunriseError(f"n_atoms is {settings.n_atoms}, but a distribution needs 2 at least.")
@@ -109,7 +123,8 @@ def rainbow(
     def init(key: PRNGKeyArray) -> RainbowState:
         std = numbers.noisy_std if settings.noisy else None
         shape = n_actions, n_atoms
-        network = rainbow_network(key, observation_space, shape, settings.net_arch, settings.dueling, std)
+        width = None if plain is None else plain.trunk_width
+        network = rainbow_network(key, observation_space, shape, settings.net_arch, settings.dueling, std, width)
         if settings.contrastive:
             k_contrast = jax.random.fold_in(key, CONTRAST)
             features = network.advantage[0].weight.shape[0] - (seen.beside if seen else 0)
@@ -204,8 +219,11 @@ def rainbow(
         # for the metrics to be finite: without this XLA copies the state at the start of every update.
         online = separate(online)
         # A select, and no condition: a state that passes through one is copied on CPU.
-        due = (updates_before + step + 1) % settings.target_update_interval == 0
-        target = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
+        if plain is None:
+            due, moved = (updates_before + step + 1) % settings.target_update_interval == 0, online
+        else:
+            due, moved = plain.due(step), online if plain.tau == 1 else polyak(state.target, online, plain.tau)
+        target = jax.tree.map(lambda new, old: jnp.where(due, new, old), moved, state.target)
         slow = polyak(state.slow, coding(online), 1 - MOMENTUM)
         metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
         if settings.contrastive:

@@ -27,7 +27,7 @@ def new_actor(
     """key, sizes -> a network [B, in] -> [B, sum of heads], with `heads` side by side in its output."""
     if settings.network == "simba":
         return simba(key, inputs, settings.simba_actor, heads)
-    return mlp(key, (inputs, *hidden, sum(heads)), init, last_bound)
+    return mlp(key, (inputs, *hidden, sum(heads)), init, last_bound, activation=settings.activation)
 
 
 def new_critics(
@@ -40,7 +40,8 @@ def new_critics(
     def one(key: PRNGKeyArray) -> Network:
         if settings.network == "simba":
             return simba(key, inputs, settings.simba_critic, (1,))
-        return mlp(key, (inputs, *hidden, 1), init, last_bound=3e-3, normed=settings.layer_norm)
+        sizes = inputs, *(settings.critic_net_arch or hidden), 1
+        return mlp(key, sizes, init, 3e-3, settings.layer_norm, settings.activation)
 
     together: Network = jax.vmap(one)(jax.random.split(key, settings.n_critics))
     return together

@@ -1,6 +1,6 @@
 """Layers and networks. They act on rows, [B, in] -> [B, out], and every leaf of them is an array."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -9,11 +9,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sunrise.config.learners import Init
+from sunrise.config.learners import Activation, Init
 from sunrise.types import Observation
 
 T = TypeVar("T")
 LAYER_NORM_EPS = 1e-5
+ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
+    "relu": jax.nn.relu,
+    "tanh": jnp.tanh,
+    "elu": jax.nn.elu,
+    "leaky_relu": jax.nn.leaky_relu,
+    "silu": jax.nn.silu,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "sigmoid": jax.nn.sigmoid,
+}
+"""As PyTorch defines them."""
 
 
 class Linear(eqx.Module):
@@ -48,10 +58,11 @@ class Dropout(NamedTuple):
 
 
 class MLP(eqx.Module):
-    """Linear layers with ReLU between them; with norms, each hidden layer is normalised before its ReLU."""
+    """Linear layers with an activation between them; with norms, each hidden layer is normalised before it."""
 
     layers: tuple[Linear, ...]
     norms: tuple[LayerNorm, ...] = ()
+    activation: Activation = eqx.field(default="relu", static=True)
 
     def __call__(self, x: Float[Array, "B in"], dropout: Dropout | None = None) -> Float[Array, "B out"]:
         for depth, layer in enumerate(self.layers[:-1]):
@@ -60,7 +71,7 @@ class MLP(eqx.Module):
                 x = dropout(x, depth)
             if self.norms:
                 x = self.norms[depth](x)
-            x = jax.nn.relu(x)
+            x = ACTIVATIONS[self.activation](x)
         return self.layers[-1](x)
 
 
@@ -75,7 +86,14 @@ def layer_norm(width: int) -> LayerNorm:
     return LayerNorm(jnp.ones(width), jnp.zeros(width))
 
 
-def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float, normed: bool = False) -> MLP:
+def mlp(
+    key: PRNGKeyArray,
+    sizes: Sequence[int],
+    init: Init,
+    last_bound: float,
+    normed: bool = False,
+    activation: Activation = "relu",
+) -> MLP:
     """A fresh MLP with `sizes` = (in, hidden..., out).
 
     `default` is U(±1/√in) for weights and biases, as most frameworks do. `rlkit` is what the authors' code does:
@@ -97,7 +115,8 @@ def mlp(key: PRNGKeyArray, sizes: Sequence[int], init: Init, last_bound: float, 
             layers.append(Linear(rows[:-1] * last_bound, rows[-1] * last_bound))
         else:
             layers.append(Linear(rows[:-1] * o**-0.5, jnp.full(o, 0.1)))
-    return MLP(tuple(layers), tuple(layer_norm(width) for width in sizes[1:-1]) if normed else ())
+    norms = tuple(layer_norm(width) for width in sizes[1:-1]) if normed else ()
+    return MLP(tuple(layers), norms, activation)
 
 
 def polyak(target: T, source: T, tau: Float[Array, ""] | float) -> T:

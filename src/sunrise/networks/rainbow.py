@@ -232,11 +232,15 @@ def rainbow_network(
     hidden: Sequence[int],
     dueling: bool,
     noisy_std: Float[Array, ""] | float | None,
+    trunk_width: int | None = None,
 ) -> RainbowNetwork:
-    """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary."""
+    """key, space, `outputs` = (C, atoms) -> a fresh network; without `noisy_std` its layers are ordinary.
+
+    `trunk_width` is that of the layer before the streams, for states, where it is not the first of `hidden`.
+    """
     n_actions, atoms = outputs
     k_trunk, k_advantage, k_value = jax.random.split(key, 3)
-    trunk, features = new_trunk(k_trunk, space, hidden[0])
+    trunk, features = new_trunk(k_trunk, space, hidden[0] if trunk_width is None else trunk_width)
     noisy, std = noisy_std is not None, 0.0 if noisy_std is None else noisy_std
     return RainbowNetwork(
         trunk,

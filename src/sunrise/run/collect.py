@@ -23,7 +23,7 @@ from sunrise.replay.uniform import as_stored
 from sunrise.run.journal import Journal, mask, not_arrived, repeat
 from sunrise.run.restarts import Restarts
 from sunrise.run.state import CollectorState
-from sunrise.types import Batch, Collected, Episode, Observation
+from sunrise.types import Batch, Collected, Episode, Observation, Seen
 
 log = logging.getLogger("sunrise")
 A_MOMENT = 0.2
@@ -97,6 +97,7 @@ class Collector:
         next_obs = self._checked(raw, "an observation")
         reward = np.asarray(reward, np.float32)
         self._finite(reward, "a reward")
+        given = reward
         if UNSAID in info:
             self._say_once("says None for whether its episode is over, which counts as no", info[UNSAID][0])
         done = terminated | truncated
@@ -115,7 +116,16 @@ class Collector:
         episodes = [Episode(int(e), float(self.total[e]), int(self.length[e])) for e in np.flatnonzero(done & stepped)]
         self.resetting = done & (not self.reseeds) & (self.mode == AutoresetMode.NEXT_STEP)
         self.obs = self._go_on(done & stepped, failed, next_obs, plays_on)
-        return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes)
+        seen = Seen(action, given, terminated, truncated, info, last_obs, self.obs)
+        return Collected(batch, np.flatnonzero(stepped), done[stepped], episodes, seen)
+
+    def begin_anew(self) -> None:
+        """Begin an episode everywhere: somebody may have stepped the environments since."""
+        everywhere = np.ones(self.count, bool)
+        self._begin(np.flatnonzero(everywhere), None)
+        self.resetting[:] = False
+        raw, failed = self._reset(everywhere)
+        self.obs = self._go_on(~everywhere, failed, None) if failed else self._checked(raw, "the first observation")
 
     def _step(self, action: np.ndarray) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step the environments; ours say which of them failed, of a foreign vector environment all have."""

@@ -15,7 +15,7 @@ from sunrise.config.groups import Config
 from sunrise.ensemble import Ensemble
 from sunrise.run.evaluate import Evaluation
 from sunrise.run.state import RunState
-from sunrise.types import Episode
+from sunrise.types import Episode, Seen
 
 log = logging.getLogger("sunrise")
 
@@ -37,6 +37,8 @@ class Stepped(NamedTuple):
     env_steps: int
     episodes: list[Episode]
     """Those that ended with this step."""
+    seen: Seen | None = None
+    """The step itself."""
 
 
 class MetricsRow(NamedTuple):

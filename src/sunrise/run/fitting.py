@@ -1,5 +1,6 @@
 """A learner and its replay buffer, built for an environment's spaces; spaces that do not suit it are refused."""
 
+import functools
 from collections import namedtuple
 from collections.abc import Callable
 from functools import cache, partial
@@ -13,7 +14,7 @@ import numpy as np
 from sunrise.config.algorithms import Fit
 from sunrise.config.ensemble import resolve_temperature
 from sunrise.config.groups import Config, from_pixels
-from sunrise.config.learners import DisCorSettings, RainbowSettings
+from sunrise.config.learners import DisCorSettings, DQNSettings, RainbowSettings
 from sunrise.config.settings import flatten_config
 from sunrise.ensemble import EnsembleNumbers, Numbers, Placement, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
@@ -24,7 +25,7 @@ from sunrise.learners.drq import drq
 from sunrise.learners.normalised import normalised
 from sunrise.learners.pixel_sac import PixelNumbers, pixel_numbers
 from sunrise.learners.rad import rad
-from sunrise.learners.rainbow import rainbow, rainbow_numbers
+from sunrise.learners.rainbow import Plain, rainbow, rainbow_numbers
 from sunrise.learners.random import random
 from sunrise.learners.sac import SACNumbers, sac, sac_numbers
 from sunrise.learners.seeing import Layout, Look, layout_of, seeing, sight, take_apart
@@ -46,6 +47,8 @@ class Parts(NamedTuple):
     action_shape: tuple[int, ...]
     """Shape and type of an action as the replay buffer keeps it."""
     action_dtype: np.dtype[Any]
+    random_actions: Callable[[float], float] | None = None
+    """The part of the training that is done -> the chance of a random action, where there is one."""
     pictures: tuple[str, ...] = ()
     """The parts of a Dict of observations that are pictures, whose frames the replay buffer keeps once each."""
 
@@ -155,6 +158,53 @@ def for_choices(
     )
 
 
+def for_dqn(config: Config[DQNSettings], observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Parts:
+    """DQN: Rainbow without its components, with random actions and a target network that moves by the timestep."""
+    actions, settings = check_discrete(action_space, "DQN"), config.learner
+    check_observation_space(observation_space)
+    layout = layout_of(observation_space, pictures=True)
+    seen, look = choosers_sight(observation_space, layout)
+    dress = dressed(config, layout, look)
+    bare = RainbowSettings(
+        learning_rate=settings.learning_rate,
+        adam_eps=settings.adam_eps,
+        distributional=False,
+        dueling=False,
+        noisy=False,
+        double=False,
+        max_grad_norm=settings.max_grad_norm,
+        net_arch=settings.net_arch if layout.pictures else settings.net_arch[1:],
+    )
+    plain = Plain(settings.net_arch[0], settings.tau, functools.partial(moves_target, config))
+    return Parts(
+        make_learner=lambda numbers: dress(rainbow(seen, actions, bare, numbers, plain=plain)),
+        numbers=rainbow_numbers(bare),
+        action_shape=(),
+        action_dtype=np.dtype(np.int32),
+        pictures=tuple(layout.pictures) if isinstance(seen, Sight) else (),
+        random_actions=functools.partial(random_chance, settings),
+    )
+
+
+def moves_target(config: Config[DQNSettings], step: Any) -> Any:
+    """Whether a multiple of `target_update_interval` lies between the timesteps of update `step` and of the next.
+
+    Updates come in rounds. The target network moves between them, before the round of the timestep that it is due at.
+    """
+    training, interval = config.training, config.learner.target_update_interval
+    timesteps = training.train_freq * config.run.num_envs  # of a round
+    updates = timesteps if training.gradient_steps < 0 else training.gradient_steps
+    rounds = training.learning_starts // timesteps + 1 + step // updates  # this one is among them
+    passes = (rounds + 1) * timesteps // interval > rounds * timesteps // interval
+    return passes & ((step + 1) % updates == 0)
+
+
+def random_chance(settings: DQNSettings, done: float) -> float:
+    """The part of the training that is done -> the chance of a random action, which falls in a straight line."""
+    first, last, until = (getattr(settings, f"exploration_{n}") for n in ("initial_eps", "final_eps", "fraction"))
+    return float(last if done >= until else first + done / until * (last - first))
+
+
 def choosers_sight(space: gym.Space[Any], layout: Layout) -> tuple[gym.Space[Any] | Sight, Look | None]:
     """What Rainbow is told of observations, and what brings them into that form; None where they are in it."""
     if layout.pictures and isinstance(space, gym.spaces.Dict):
@@ -218,6 +268,7 @@ FITS: dict[str, Fit] = {
     "td3": for_states("TD3", td3, td3_numbers),
     "discor": for_states("DisCor", discor_on_sac, lambda settings, action_dim: sac_numbers(settings.sac, action_dim)),
     "rainbow": for_choices,
+    "dqn": for_dqn,
     "rad": for_pictures("RAD", rad),
     "drq": for_pictures("DrQ", drq),
     "curl": for_pictures("CURL", curl),

@@ -46,10 +46,13 @@ class Trainer:
         replay: Replay,
         learning_rate: Callable[[float], float] | None = None,
         action_repeat: int = 1,
+        random_actions: Callable[[float], float] | None = None,
     ) -> None:
         seed = config.run.seed
         self.config, self.live, self.collector, self.replay = config, live, collector, replay
         self.learning_rate, self.action_repeat = learning_rate, action_repeat
+        self.random_actions = random_actions
+        """The part of the training that is done -> the chance of a random action."""
         self.action_space: gym.Space[Any] = collector.env.single_action_space
         training = config.training
         self.reward_scale = RewardScale(collector.count, training.gamma) if training.normalise_rewards else None
@@ -74,7 +77,7 @@ class Trainer:
         """Train until `until` timesteps, or until somebody asks to stop."""
         while self.timesteps < until:
             self.between_steps = False
-            action, fresh = self.act(), self.collector.length == 0
+            action, fresh = self.act(until), self.collector.length == 0
             collected = self.collector.step(to_env(action, self.action_space), action, self.timesteps)
             rows = len(collected.batch.reward)
             self.replay.add(collected, self.mask(rows))
@@ -82,17 +85,17 @@ class Trainer:
                 self.reward_scale.note(collected, fresh)
             self.timesteps += rows
             self.count(collected.episodes)
-            self.learn(rows, until)
+            self.learn(rows, len(collected.episodes), until)
             self.report()
             self.between_steps = True
-            self.events.send(Stepped(self.timesteps, self.env_steps, collected.episodes))
+            self.events.send(Stepped(self.timesteps, self.env_steps, collected.episodes, collected.seen))
             if self.collector.stopping.is_set():
                 self.check_finite()
                 raise KeyboardInterrupt
         self.check_finite()
 
-    def act(self) -> np.ndarray:
-        """The ensemble's exploring action in each environment; uniform random ones at first."""
+    def act(self, until: int) -> np.ndarray:
+        """The ensemble's exploring action in each environment; uniform random ones at first, or now and then."""
         training = self.config.training
         self.decisions += 1
         self.live.observe(self.collector.obs)
@@ -101,7 +104,12 @@ class Trainer:
         acting = np.array(self.collector.acting, np.int32)
         choice = self.live.explore(self.collector.obs, acting, self.explore_key, self.decisions)
         self.meter.count_choices(np.asarray(choice.candidate))
-        return np.asarray(choice.action)
+        action = np.asarray(choice.action)
+        if self.random_actions is None:
+            return action
+        anything = uniform_actions(self.warmup_rng, self.action_space, self.collector.count)
+        chance = self.random_actions(self.timesteps / until)
+        return np.where(self.warmup_rng.random(self.collector.count) < chance, anything, action)
 
     def mask(self, rows: int) -> np.ndarray:
         """Which member may learn from which of the new transitions: [rows, N]."""
@@ -116,10 +124,10 @@ class Trainer:
         if episodes:
             self.last_return = episodes[-1].total
 
-    def learn(self, rows: int, until: int) -> None:
-        """The updates that are due: `gradient_steps` after every `train_freq` steps."""
+    def learn(self, rows: int, episodes: int, until: int) -> None:
+        """The updates that are due: `gradient_steps` after every `train_freq` steps, or episodes."""
         training = self.config.training
-        self.steps_since_round += 1
+        self.steps_since_round += 1 if training.train_freq_unit == "step" else episodes
         self.rows_since_round += rows
         if self.steps_since_round < training.train_freq:
             return

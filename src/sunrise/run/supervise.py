@@ -81,6 +81,6 @@ def why_nothing_was_learned(trainer: Trainer) -> str:
     if trainer.timesteps <= training.learning_starts:
         starts = f"learning_starts is {training.learning_starts:,}"
         return f"{starts} and the training ended at timestep {trainer.timesteps:,}"
-    if trainer.timesteps < training.train_freq:
-        return f"train_freq is {training.train_freq:,}"
+    if training.train_freq_unit == "episode" or trainer.timesteps < training.train_freq:
+        return f"train_freq is {training.train_freq:,} {training.train_freq_unit}s"
     return "the replay buffer never held what an update needs"

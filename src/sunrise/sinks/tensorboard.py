@@ -4,6 +4,7 @@ import itertools
 import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,15 +33,20 @@ class TensorBoard:
         self._records: RecordWriter | None = None
 
     @classmethod
-    def numbered(cls, root: Path, name: str) -> "TensorBoard":
-        """In a folder numbered as Stable-Baselines3 does."""
-        return cls(Folder(root / f"{name}_{len(list(root.glob(f'{name}_*'))) + 1}"))
+    def numbered(cls, root: Path, name: str, new: bool = True) -> "TensorBoard":
+        """In a folder numbered as Stable-Baselines3 does; a training that is not `new` goes on in the last one."""
+        made = len(list(root.glob(f"{name}_*")))
+        return cls(Folder(root / f"{name}_{made + 1 if new else max(made, 1)}"))
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, MetricsRow | Evaluated):
             _, step, values = of_event(event)
-            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
-            self._write(Record(wall_time=time.time(), step=step, summary=summary))
+            self.add(values, step)
+
+    def add(self, values: Mapping[str, float], step: int) -> None:
+        """Write numbers at a timestep."""
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()])
+        self._write(Record(wall_time=time.time(), step=step, summary=summary))
 
     def _write(self, record: Any) -> None:
         if self._records is None:

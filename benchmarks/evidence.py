@@ -20,6 +20,7 @@ from sunrise.experiments import runs as trials
 from sunrise.experiments.cores import usable
 from sunrise.experiments.executor import Execution, execute
 from sunrise.experiments.paper import Arm
+from sunrise.files import documents
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -65,18 +66,7 @@ DQN = {
     "learning_starts": 500,
     "target_update_interval": 500,
 }
-PLAIN_RAINBOW = {
-    "ensemble_size": 1,
-    "distributional": False,
-    "dueling": False,
-    "noisy": False,
-    "double": False,
-    "prioritised": False,
-    "n_step": 1,
-    "epsilon": 0.1,
-    "adam_eps": 1e-8,
-    "net_arch": (64,),
-}
+OUR_DQN = {"ensemble_size": 1, "train_freq": 1, "exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}
 SMALL = {"net_arch": (64, 64), "batch_size": 64, "learning_rate": 1e-3, "learning_starts": 500}
 SMALL_TASKS: dict[str, dict[str, Any]] = {
     "Pendulum-v1": {"total_timesteps": 5_000, "eval_freq": 500, "eval_episodes": 10},
@@ -107,7 +97,7 @@ def base_learners() -> Iterator[Run]:
             yield Run("1-base", env, "ours", seed, "sac", {**EVERY_2500, "ensemble_size": 1})
             yield Run("1-base", env, "sb3", seed, "sb3-sac", EVERY_2500)
     for seed in range(1, 11):
-        yield Run("1-base", "CartPole-v1", "ours", seed, "rainbow", {**DQN, **PLAIN_RAINBOW})
+        yield Run("1-base", "CartPole-v1", "ours", seed, "dqn", {**DQN, **OUR_DQN})
         yield Run("1-base", "CartPole-v1", "sb3", seed, "sb3-dqn", DQN)
 
 
@@ -166,9 +156,11 @@ def relative(path: Path) -> str:
 def keep(run: Run) -> None:
     """Copy what is small of a finished run: its settings, its evaluations and some of its metrics."""
     run.kept.mkdir(parents=True, exist_ok=True)
-    config = json.loads((run.folder / "config.json").read_text())
-    config["command"] = ["sunrise", *config.get("command", [])[1:]]
-    (run.kept / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    config, seal = documents.unsealed(json.loads((run.folder / "config.json").read_text()))
+    if seal == "broken":
+        raise SystemExit(f"{relative(run.folder)}/config.json is damaged.")
+    config["command"] = ["sunrise", *config.get("command", [])[1:]]  # no path of the machine it ran on
+    (run.kept / "config.json").write_bytes(documents.sealed(config))
     metrics = run.folder / "metrics.jsonl"
     if metrics.exists():
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]

@@ -141,6 +141,20 @@ def test_wrong_environments_are_refused_and_right_ones_taken(env: Any, message: 
         Rainbow("CnnPolicy", env, **TINY)
 
 
+@pytest.mark.parametrize("exploration", ["ucb", "member"])
+def test_epsilon_is_the_chance_of_a_random_action_however_the_ensemble_explores(exploration: str) -> None:
+    quiet = {"ensemble_size": 1, "noisy": False, "exploration": exploration, "learning_starts": 0, "train_freq": 10_000}
+    model = learned("CartPole-v1", 400, epsilon=0.4, buffer_size=10_000, warmup="ensemble", **quiet)
+    assert model.trainer is not None
+    obs = np.ones((20_000, 4), np.float32)
+    best = model.predict(obs, deterministic=True)[0]
+    assert (model.predict(obs)[0] != best).mean() == pytest.approx(0.2, abs=0.02)  # half of what is random is the best
+    assert isinstance(model.trainer.replay, SequenceReplay)
+    replay, rows = model.trainer.replay, np.arange(400)
+    best = model.predict(replay.store.obs(rows), deterministic=True)[0]
+    assert (replay.action[rows] != best).mean() == pytest.approx(0.2, abs=0.06)
+
+
 def test_atoms_that_run_backwards_are_refused() -> None:
     with pytest.raises(SunriseError, match=r"v_min is 3\.0, but must be below v_max, which is 3\.0"):
         Rainbow("MlpPolicy", "CartPole-v1", **TINY, v_min=3, v_max=3.0)

@@ -375,16 +375,6 @@ def test_evaluation_has_no_noise_and_exploration_has() -> None:
     assert np.unique(jax.vmap(lambda k: one.propose(quiet, obs, k)[0])(keys)) == one.propose(state, obs, None)
 
 
-def test_epsilon_is_the_chance_of_a_random_action() -> None:
-    one = learner(noisy=False, epsilon=0.4)
-    state = one.init(KEY)
-    obs = jnp.ones((20_000, tiny.OBS))
-    best = int(one.propose(state, obs[:1], None)[0])
-    actions = np.asarray(one.propose(state, obs, KEY))
-    assert (actions != best).mean() == pytest.approx(0.4 * (ACTIONS - 1) / ACTIONS, abs=0.02)
-    assert set(actions) == set(range(ACTIONS))
-
-
 @pytest.mark.parametrize("off", ["distributional", "dueling", "noisy", "double"])
 def test_each_component_can_be_switched_off(off: str) -> None:
     changes: dict[str, Any] = {off: False}

@@ -160,7 +160,7 @@ class RainbowSettings:
     net_arch: Layers = (256,)
     """Hidden layers of each stream; before them are two convolutions, or for states a layer of the first size."""
     epsilon: Fraction = 0.0
-    """Chance that a member acts at random when it explores: for agents without noisy layers."""
+    """Chance of a random action in place of the ensemble's when it explores: for agents without noisy layers."""
     weight_value: Literal["double", "max"] = "double"
     """Value that members disagree on: of the backup's action (the authors' code), or the maximum (the paper)."""
     augmentation: Literal["none", "shift"] = "none"

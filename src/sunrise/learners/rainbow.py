@@ -43,7 +43,6 @@ class RainbowNumbers(NamedTuple):
     v_max: Float[Array, ""] | float
     noisy_std: Float[Array, ""] | float
     max_grad_norm: Float[Array, ""] | float
-    epsilon: Float[Array, ""] | float
     contrastive_weight: Float[Array, ""] | float
 
 
@@ -146,10 +145,8 @@ def rainbow(
     def propose(state: RainbowState, obs: Observation, key: PRNGKeyArray | None) -> Array:
         if key is None:
             return jnp.argmax(q_values(outputs(state.online, obs, None)), axis=1)
-        k_noise, k_whether, k_which = jax.random.split(key, 3)
-        best = jnp.argmax(q_values(outputs(state.online, obs, k_noise)), axis=1)
-        anything = jax.random.randint(k_which, best.shape, 0, n_actions, best.dtype)
-        return jnp.where(jax.random.uniform(k_whether, best.shape) < numbers.epsilon, anything, best)
+        k_noise = jax.random.split(key, 3)[0]  # the others are unused: the key of the noise stays what it was
+        return jnp.argmax(q_values(outputs(state.online, obs, k_noise)), axis=1)
 
     def judge(state: RainbowState, obs: Observation, action: Array, key: PRNGKeyArray | None) -> Array:
         return chosen(q_values(outputs(state.online, obs, key)), action)[None]

@@ -155,6 +155,7 @@ def for_choices(
         action_shape=(),
         action_dtype=np.dtype(np.int32),
         pictures=tuple(layout.pictures) if isinstance(seen, Sight) else (),
+        random_actions=(lambda _done: config.learner.epsilon) if config.learner.epsilon else None,
     )
 
 

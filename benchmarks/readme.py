@@ -4,6 +4,7 @@
 """
 
 import json
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,20 @@ def kills(result: Result) -> list[str]:
     return [*lines, *(f"| {kind} | {own['kills']} | {own['outcome']} |" for kind, own in result.items())]
 
 
+def sweep(result: Result) -> list[str]:
+    """What running many runs costs."""
+    median, beyond, two = result["overhead"]["median"], result["overhead"]["overhead_s"], result["two_trials"]
+    side, after = (statistics.median(two["steps_per_s"][way]) for way in ("side_by_side", "one_after_the_other"))
+    return [
+        f"A trial of a second ({median['in_one_process']:.1f} s in a process that has everything compiled) costs",
+        f"{beyond['local']:.1f} s more in a process of its own and {beyond['ray']:.1f} s more on Ray (medians of "
+        f"{len(result['overhead']['seconds_a_trial']['ray'])} rounds in turns).",
+        f"Two trials of {two['members']} SAC agents on {result['machine']['cores']} cores: side by side, a core each, "
+        f"they make {side:.0f} timesteps a second together,",
+        f"one after the other with all cores {after:.0f}: side by side is {two['gain']:.1f}x the throughput.",
+    ]
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
     "speed": ("docs/speed.md", "sac", speed),
     "rainbow": ("docs/speed.md", "rainbow", rainbow),
@@ -122,6 +137,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
     "checkpoint": ("docs/reliability.md", "checkpoint", checkpoint),
     "attack": ("docs/reliability.md", "attack", attack),
     "kills": ("docs/reliability.md", "kills", kills),
+    "sweep": ("docs/cluster.md", "sweep", sweep),
     "weight_cost": ("docs/weights.md", "weight_cost", weight_cost),
 }
 """The document, the result and the text of each section."""

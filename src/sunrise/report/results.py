@@ -196,8 +196,8 @@ def _arm(config: Mapping[str, Any], settings: Mapping[str, Any], folder: str) ->
         return str(config["arm"])
     parts = folder.split("__")
     env = str(settings.get("env_id", "")).replace("/", "-")
-    of_a_sweep = len(parts) == 3 and parts[0] == env and parts[2] == str(settings.get("seed"))
-    return clean(parts[1].replace("_", " ")) if of_a_sweep else ""
+    of_a_sweep = len(parts) >= 3 and parts[0] == env and parts[-1] == str(settings.get("seed"))
+    return clean(" ".join(parts[1:-1]).replace("_", " ")) if of_a_sweep else ""
 
 
 def _videos(folder: Folder) -> tuple[Path, ...]:

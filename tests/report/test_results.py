@@ -174,7 +174,9 @@ def test_a_sweeps_own_names_stay(tmp_path: Path) -> None:
     make_run(tmp_path / "Hopper-v5__SUNRISE_without_UCB__1", exploration="member")
     make_run(tmp_path / "x", seed=2, config={"arm": "mine"})
     make_run(tmp_path / "Hopper-v5__sac__3__20260101-000000", seed=3)  # `sunrise train` names by the time
-    assert list(labels(tmp_path).values()) == ["SUNRISE without UCB", "exploration=ucb", "mine"]
+    make_run(tmp_path / "Hopper-v5__N=1__noise__4", seed=4)
+    found = ["N=1 noise", "SUNRISE without UCB", "exploration=ucb", "mine"]
+    assert sorted(labels(tmp_path).values()) == sorted(found)
 
 
 def test_runs_of_one_name_and_seed_that_differ_are_told_apart(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from sunrise.store.checkpoint import Checkpoints
 from sunrise.store.run_folder import RunFolder
 from tests.support import runs, wandb_file
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*loader strategy is deprecated")
 OFTEN: dict[str, Any] = {"log_freq": 10, "eval_freq": 20, "eval_episodes": 1, "eval_max_steps": 5, "save_freq": 20}
 SECOND = 1.1
 """Weights & Biases names its files by the second."""

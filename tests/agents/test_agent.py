@@ -169,14 +169,14 @@ def test_a_model_and_a_run_of_an_older_version_are_read_under_todays_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are written by a version in which `tau` was `how_far`, and a setting `colour` was there."""
+
+    def written(config: Any) -> dict[str, Any]:
+        names = {"tau": "how_far"}
+        return {names.get(name, name): value for name, value in flatten_config(config).items()} | {"colour": "blue"}
+
     with monkeypatch.context() as older:
-        older.setattr(
-            "sunrise.agents.agent.flatten_config",
-            lambda config: (
-                {{"tau": "how_far"}.get(name, name): value for name, value in flatten_config(config).items()}
-                | {"colour": "blue"}
-            ),
-        )
+        for writer in ("agent", "training"):
+            older.setattr(f"sunrise.agents.{writer}.flatten_config", written)
         model = make(tau=0.25, run_dir=str(tmp_path / "run"))
         model.learn(25, progress_bar=False)
         model.save(tmp_path / "old")

@@ -57,7 +57,7 @@ def _forget() -> None:
 
 def learn(sink: type[Memory], monkeypatch: pytest.MonkeyPatch, run: Path | str, steps: int = 6, **changes: Any) -> SAC:
     """A short training with another sink in the console's place."""
-    monkeypatch.setattr("sunrise.agents.agent.ConsoleSink", sink)
+    monkeypatch.setattr("sunrise.agents.training.ConsoleSink", sink)
     settings = SMALL | OFTEN | {"learning_starts": 100} | changes
     return SAC("MlpPolicy", "Pendulum-v1", run_dir=str(run), **settings).learn(steps, log_interval=None)
 
@@ -123,7 +123,7 @@ def test_a_failure_and_a_stop_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         if now["self"].num_timesteps == 3:
             raise KeyError("the power went")
 
-    monkeypatch.setattr("sunrise.agents.agent.ConsoleSink", Memory)
+    monkeypatch.setattr("sunrise.agents.training.ConsoleSink", Memory)
     model = SAC("MlpPolicy", "Pendulum-v1", **SMALL, learning_starts=100, eval_freq=0)
     with pytest.raises(KeyError):
         model.learn(6, fail, log_interval=None)

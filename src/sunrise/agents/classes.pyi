@@ -444,6 +444,7 @@ class DQNKeywords(OthersKeywords, total=False):
     importance_horizon: int
     reward_noise: float
     normalise_rewards: bool
+    prefill: str
     wrapper: str | tuple[str, ...] | list[str]
     seed: int | None
     num_envs: int
@@ -458,8 +459,13 @@ class DQNKeywords(OthersKeywords, total=False):
     keep_replay: bool
     max_env_restarts: int
     env_timeout: float
+    shard_members: bool
     eval_epsilon: float
     run_dir: str
+    track: bool
+    wandb_project_name: str
+    wandb_entity: str
+    mlflow: bool
 
 class DQN(Agent, algo="dqn"):
     def __init__(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from sunrise.agents import arguments
+from sunrise.agents import arguments, training
 from sunrise.agents.environments import EnvArgument, trusted
 from sunrise.config.check import check
 from sunrise.config.settings import flatten_config, with_settings
@@ -78,5 +78,5 @@ def resume(
     # Where there is a checkpoint, it must have what the settings ask for before memory is taken for it.
     spaces = model.env.single_observation_space, model.env.single_action_space
     model._fit(*spaces, initial=not model.session.has_checkpoints)
-    model.session.resume(model._new_trainer(), config, model.action_repeat)
+    model.session.resume(training.new_trainer(model), config, model.action_repeat)
     return model

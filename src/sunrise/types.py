@@ -5,7 +5,7 @@ C candidate actions, A action dimensions.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import numpy as np
@@ -85,6 +85,7 @@ class Collected(NamedTuple):
     seen: Seen | None = None
 
 
+@runtime_checkable
 class Replay(Protocol):
     """Where transitions wait, with the bootstrap masks they were stored with."""
 

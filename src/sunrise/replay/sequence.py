@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float, Int
 from sunrise.errors import SunriseError
 from sunrise.replay import memory
 from sunrise.replay.priority import SumTree
+from sunrise.replay.state import put_back, state_of
 from sunrise.replay.storage import Store
-from sunrise.rings import ReplayState, Ring, Rows, refill
+from sunrise.rings import ReplayState, Ring, Rows
 from sunrise.types import Batch, Collected, Sample
 
 
@@ -154,14 +155,11 @@ class SequenceReplay:
         return own
 
     def state(self) -> ReplayState:
-        return ReplayState(self.rings(), self.counters(), self.rng.bit_generator.state)
+        return state_of(self)
 
     def restore(self, state: ReplayState, segments: Iterable[Rows]) -> None:
         """Become what it was, with the rows of the segments."""
-        for name, counter in self.counters().items():
-            counter[...] = state.counters[name]
-        self.rng.bit_generator.state = state.rng
-        refill(self.rings(), segments)
+        put_back(self, state, segments)
         if self.tree is not None:
             self.tree.rebuild()
 

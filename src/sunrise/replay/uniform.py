@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sunrise.replay import memory
-from sunrise.rings import ReplayState, Ring, Rows, refill
+from sunrise.replay.state import put_back, state_of
+from sunrise.rings import ReplayState, Ring, Rows
 from sunrise.trees import named_leaves
 from sunrise.types import Batch, Collected, Observation, Sample
 
@@ -100,11 +101,8 @@ class UniformReplay:
         return {"written": self.written}
 
     def state(self) -> ReplayState:
-        return ReplayState(self.rings(), self.counters(), self.rng.bit_generator.state)
+        return state_of(self)
 
     def restore(self, state: ReplayState, segments: Iterable[Rows]) -> None:
         """Become what it was, with the rows of the segments."""
-        for name, counter in self.counters().items():
-            counter[...] = state.counters[name]
-        self.rng.bit_generator.state = state.rng
-        refill(self.rings(), segments)
+        put_back(self, state, segments)

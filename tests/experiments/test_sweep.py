@@ -21,7 +21,7 @@ from rich.console import Console
 from sunrise.cli import main
 from sunrise.errors import SunriseError
 from sunrise.experiments.cores import usable
-from sunrise.experiments.grid import part_of, read_grids
+from sunrise.experiments.grid_runs import part_of, read_grids
 from sunrise.experiments.live import folders_of, glance, picture
 from sunrise.experiments.trial import keep_failure
 from sunrise.store.run_folder import RunFolder

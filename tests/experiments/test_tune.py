@@ -21,7 +21,7 @@ from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 from sunrise.experiments import rungs, tune
 from sunrise.experiments.executor import HERE
-from sunrise.experiments.grid import read_grids
+from sunrise.experiments.grid_runs import read_grids
 from sunrise.experiments.runs import Run, configured
 from sunrise.experiments.study import JOURNAL, held
 from sunrise.experiments.tuning import Tuning

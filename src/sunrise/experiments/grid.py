@@ -1,27 +1,25 @@
-"""A sweep's file: algorithms x environments x settings x seeds, and the runs it asks for.
+"""A sweep's file: algorithms x environments x settings x seeds, as it is written and what its arms set.
 
 A list under `settings` or in an arm is an axis: one arm for each of its values, named `ARM name=value`. A setting
 that is a list itself, such as `net_arch`, takes a flat list as its value and a list of lists as an axis.
 """
 
 import itertools
-import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sunrise.config.algorithms import ALGORITHMS, Algorithm
 from sunrise.config.check import declared_in
 from sunrise.config.length import Length
-from sunrise.config.marked import FileError, Marked, read_yaml
+from sunrise.config.marked import FileError, Marked
 from sunrise.config.preset_file import PresetFile, read_preset_file, settings_of
 from sunrise.config.resolve import defaults_for, preset_settings
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError, near
 from sunrise.experiments.paper import Arm
-from sunrise.experiments.runs import Run, algorithm_of, configured, repeat_of, run_folder
-from sunrise.store.run_folder import RunFolder
+from sunrise.experiments.runs import algorithm_of, repeat_of
 
 KEYS = ("name", "algo", "env_id", "seeds", "settings", "arms")
 ELSEWHERE = {"seed": "`seeds`", "env_id": "`env_id` of the grid", "run_dir": "--out", "algo": "`algo` of the grid"}
@@ -139,22 +137,6 @@ class Grid:
             return entry.value
         raise self.wrong(entry, f"{name} must be a value, or a list of values to go through.")
 
-    # -- runs ----------------------------------------------------------------------------------------------------------
-
-    def runs(self, out: Path, several: bool) -> list[tuple[Run, int]]:
-        """Every run with the line of its arm: all arms of a seed before the next seed. Settings are checked once."""
-        arms: list[tuple[Run, int]] = []
-        for env, (named, algo) in itertools.product(self.envs, self.algos.items()):
-            for choice, line in self.choices(algo):
-                called = choice.name if not several or not self.arms else f"{algo.name} {choice.name}"
-                settings, labels = self.settled(choice.settings, algo, env.value, line)
-                run = Run(Arm(called, named), env.value, 0, settings, out, labels)
-                self.check(run, choice, line)
-                arms.append((run, line))
-                if len(arms) * len(self.seeds) > MOST:
-                    raise self.wrong(line, f"the grid has more than {MOST:,} runs.")
-        return [(self.placed(run, seed, out, several), line) for seed in self.seeds for run, line in arms]
-
     def settled(
         self, given: Mapping[str, Marked], algo: Algorithm, env: str, line: int
     ) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -186,23 +168,6 @@ class Grid:
             raise SunriseError(f"{found.path} is for {found.env_id}, not for {env}.")
         return found
 
-    def check(self, run: Run, choice: Choice, line: int) -> None:
-        """Refuse settings that make no sense, at the line of the one that the error names."""
-        try:
-            configured(run)
-        except SunriseError as error:
-            named = [name for name in choice.settings if re.search(rf"\b{re.escape(name)}\b", str(error))]
-            raise self.wrong(choice.settings[named[0]].line if named else line, str(error)) from None
-
-    def placed(self, run: Run, seed: int, out: Path, several: bool) -> Run:
-        """The run of a seed, in its folder."""
-        folder = out / "runs" / run_folder(run.env, run.arm.name, seed)
-        before = out / "runs" / run_folder(run.env, run.arm.name.removeprefix(f"{algorithm_of(run.arm).name} "), seed)
-        if several and before != folder and is_of(before, algorithm_of(run.arm).name):
-            folder = before  # begun when the file had one algorithm
-        own = {"total_timesteps": configured_length(run), "seed": seed, "run_dir": str(folder)}
-        return run._replace(seed=seed, settings={**run.settings, **own}, folder=folder)
-
 
 def kept_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a file that are not said by the grid itself."""
@@ -214,19 +179,6 @@ def as_file_name(env: str) -> str:
     return env.replace("/", "-").replace(":", "-")
 
 
-def configured_length(run: Run) -> int:
-    """Timesteps of a run, where its settings do not say."""
-    return int(run.settings.get("total_timesteps", defaults_for(algorithm_of(run.arm), run.env).run.total_timesteps))
-
-
-def is_of(folder: Path, algo: str) -> bool:
-    """Whether a folder holds a run of an algorithm."""
-    try:
-        return bool(RunFolder(folder).config()[0]["algo"] == algo)
-    except SunriseError:
-        return False
-
-
 def takes_list(kind: Any) -> bool:
     """Whether a setting's own value is a list."""
     return typing.get_origin(kind) is tuple or any(typing.get_origin(part) is tuple for part in typing.get_args(kind))
@@ -235,32 +187,3 @@ def takes_list(kind: Any) -> bool:
 def label_of(value: Any) -> str:
     """A value as a name shows it."""
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def read_grids(path: Path, out: Path) -> list[Run]:
-    """Every run that a file asks for; two that would share a folder are refused."""
-    whole = read_yaml(path)
-    blocks: Sequence[Marked] = whole.value if isinstance(whole.value, list) else [whole]
-    grids = [Grid(path, block) for block in blocks]
-    if not grids:
-        raise SunriseError(f"{path} has no grid.")
-    several = len({algo for grid in grids for algo in grid.algos}) > 1
-    found: dict[str, int] = {}
-    runs = []
-    for run, line in itertools.chain.from_iterable(grid.runs(out, several) for grid in grids):
-        if len(run.folder.name.encode()) > 200 or not run.folder.name.isprintable():
-            raise FileError(path, line, f"{run.folder.name[:80]!r} is no name for a folder: give shorter arms names.")
-        if run.folder.name in found:
-            first = found[run.folder.name]
-            raise FileError(path, line, f"the run {run.folder.name} is also asked for by line {first}: name its arm.")
-        found[run.folder.name] = line
-        runs.append(run)
-    return runs
-
-
-def part_of(runs: Sequence[Run], only: str) -> list[Run]:
-    """The i-th of n parts, given as `i/n`, for a scheduler that starts the parts."""
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", only)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise SunriseError(f"--only is {only!r}, but must be i/n with i from 1 to n, such as 1/4.")
-    return list(runs[int(found[1]) - 1 :: int(found[2])])

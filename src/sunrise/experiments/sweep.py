@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sunrise.console import say
 from sunrise.experiments.executor import Execution, Failure, execute
-from sunrise.experiments.grid import part_of, read_grids
+from sunrise.experiments.grid_runs import part_of, read_grids
 from sunrise.experiments.listing import print_plan
 from sunrise.experiments.runs import Run
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from sunrise.config.algorithms import Algorithm
 from sunrise.config.marked import FileError, Marked, read_yaml
 from sunrise.errors import SunriseError, near
-from sunrise.experiments.grid import Grid, configured_length, label_of
+from sunrise.experiments.grid import Grid, label_of
+from sunrise.experiments.grid_runs import configured_length
 from sunrise.experiments.paper import SEARCH, Arm
 from sunrise.experiments.runs import Run, configured, run_folder
 

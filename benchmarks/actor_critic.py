@@ -22,7 +22,7 @@ from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.experiments.flops import matmul_flops
 from sunrise.experiments.speed import ready
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from sunrise.store.machine import machine, versions
 from sunrise.types import Batch, Sample
 

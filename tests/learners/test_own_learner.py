@@ -21,7 +21,7 @@ from sunrise.cli import main
 from sunrise.config.fields import fields
 from sunrise.config.own import own_algorithm
 from sunrise.config.settings import with_settings
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from tests.support import runs, tiny
 from tests.support.example import EXAMPLES, example
 

@@ -14,7 +14,7 @@ from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble
 from sunrise.experiments.flops import matmul_flops
 from sunrise.learners.policies import squash
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from sunrise.types import Batch, Learner, Sample
 from tests.support import tiny
 from tests.support.plain import KEY, member, member_key

@@ -14,7 +14,7 @@ from sunrise.config.settings import with_settings
 from sunrise.errors import SunriseError
 from sunrise.networks.rainbow import perturb
 from sunrise.networks.rainbow_pictures import moved_crop
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from sunrise.types import Batch, Sample
 from tests.support import tiny
 from tests.support.plain import KEY, member

@@ -21,7 +21,7 @@ from sunrise.config.settings import with_settings
 from sunrise.errors import DamagedError, SunriseError
 from sunrise.offline.dataset import open_dataset
 from sunrise.offline.prefill import prefill
-from sunrise.run.fitting import make_replay
+from sunrise.run.building import make_replay
 from tests.support import runs, toys
 
 toys.register()

@@ -9,7 +9,7 @@ import numpy as np
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.ensemble import Ensemble, Sunrise, Tally
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from sunrise.types import Batch, Sample
 
 OBS, ACTION, ROWS = 3, 2, 8

@@ -25,8 +25,8 @@ from sunrise.envs.make import AnyEnv, Maker, from_env, to_env, uniform_actions
 from sunrise.envs.spaces import batched, check_same, describe
 from sunrise.errors import SunriseError
 from sunrise.randomness import root_key
+from sunrise.run.building import ensemble_of
 from sunrise.run.evaluate import Evaluation, Evaluator
-from sunrise.run.fitting import ensemble_of
 from sunrise.run.live import LiveEnsemble
 from sunrise.store.machine import versions
 from sunrise.store.reading import FORMAT, read_run

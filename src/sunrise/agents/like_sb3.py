@@ -17,7 +17,8 @@ from sunrise.config.groups import Config
 from sunrise.envs.make import AnyVectorEnv
 from sunrise.errors import SunriseError
 from sunrise.randomness import generator
-from sunrise.run.fitting import Parts, make_replay
+from sunrise.run.building import make_replay
+from sunrise.run.fitting import Parts
 from sunrise.run.loop import Trainer
 from sunrise.types import Replay
 

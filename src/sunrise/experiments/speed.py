@@ -21,7 +21,7 @@ from sunrise.console import console
 from sunrise.ensemble import Ensemble, Report, Tally
 from sunrise.envs.make import make_env
 from sunrise.experiments.flops import matmul_flops
-from sunrise.run.fitting import ensemble_of
+from sunrise.run.building import ensemble_of
 from sunrise.types import Batch, Sample
 
 OBS, ACTION, ROWS = 17, 6, 256

@@ -1,22 +1,19 @@
-"""A learner and its replay buffer, built for an environment's spaces; spaces that do not suit it are refused."""
+"""A learner fitted to an environment's spaces; spaces that do not suit it are refused."""
 
 import functools
 from collections import namedtuple
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sunrise.config.algorithms import Fit
-from sunrise.config.ensemble import resolve_temperature
 from sunrise.config.groups import Config, from_pixels
 from sunrise.config.learners import DisCorSettings, DQNSettings, RainbowSettings
 from sunrise.config.settings import flatten_config
-from sunrise.ensemble import EnsembleNumbers, Numbers, Placement, Sunrise, build
 from sunrise.envs.make import check_continuous, check_discrete, check_observation_space
 from sunrise.errors import SunriseError
 from sunrise.learners.curl import curl
@@ -32,11 +29,7 @@ from sunrise.learners.seeing import Layout, Look, layout_of, seeing, sight, take
 from sunrise.learners.td3 import td3, td3_numbers
 from sunrise.networks.augmentation import PictureShape, Sight, picture_shape
 from sunrise.networks.rainbow_pictures import as_channels, channels_shape
-from sunrise.replay.mixed import MixedStore, moves_on
-from sunrise.replay.sequence import SequenceReplay
-from sunrise.replay.storage import FrameStore, PlainStore
-from sunrise.replay.uniform import UniformReplay
-from sunrise.types import Learner, Replay
+from sunrise.types import Learner
 
 
 class Parts(NamedTuple):
@@ -225,43 +218,6 @@ def choosers_sight(space: gym.Space[Any], layout: Layout) -> tuple[gym.Space[Any
 def discor_on_sac(obs_dim: int, action_dim: int, settings: DisCorSettings, numbers: SACNumbers) -> Learner:
     """DisCor around SAC."""
     return discor(sac(obs_dim, action_dim, settings.sac, numbers), obs_dim, action_dim, settings, numbers)
-
-
-def make_replay(
-    config: Config[Any], space: gym.Space[Any], parts: Parts, envs: int, rng: np.random.Generator, stacked: int = 0
-) -> Replay:
-    """The replay buffer that the settings and the observations ask for; `stacked` is what the environment stacks."""
-    training, members = config.training, config.ensemble.ensemble_size
-    frames = moves_on(space, stacked)
-    kept = partial(MixedStore, parts.pictures, stacked) if parts.pictures else FrameStore if frames else PlainStore
-    if not parts.pictures and not frames and training.n_step == 1 and not training.prioritised:
-        return UniformReplay(training.buffer_size, space, parts.action_shape, parts.action_dtype, members, rng)
-    return SequenceReplay(
-        kept(space, training.buffer_size, envs),
-        parts.action_shape,
-        parts.action_dtype,
-        members,
-        rng,
-        training.gamma,
-        training.n_step,
-        training.prioritised,
-        training.priority_exponent,
-        training.importance_start,
-        importance_from=training.learning_starts,
-        importance_until=max(training.importance_horizon or config.run.total_timesteps, training.learning_starts + 1),
-    )
-
-
-def ensemble_of(parts: Parts, config: Config[Any], placement: Placement | None = None) -> tuple[Sunrise, Numbers]:
-    """The compiled functions of an ensemble, which is to be in a place, and the numbers they take."""
-    own = EnsembleNumbers(
-        resolve_temperature(config.ensemble, from_pixels(config)), config.ensemble.ucb_lambda, config.training.gamma
-    )
-    numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), Numbers(own, parts.numbers))
-    functions = build(parts.make_learner, config.ensemble, placement)
-    if parts.make_learner(parts.numbers).observe is None:
-        functions = functions._replace(observe=None)
-    return functions, numbers
 
 
 FITS: dict[str, Fit] = {

@@ -19,11 +19,13 @@ import pytest
 from rich.console import Console
 
 from sunrise.cli import main
+from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 from sunrise.experiments.cores import usable
 from sunrise.experiments.grid import part_of, read_grids
 from sunrise.experiments.live import folders_of, glance, picture
-from sunrise.experiments.trial import keep_failure
+from sunrise.experiments.runs import configured
+from sunrise.experiments.trial import agent_of, keep_failure
 from sunrise.store.run_folder import RunFolder
 from tests.support import runs
 
@@ -335,6 +337,38 @@ def test_wrong_flags_are_one_sentence(
         main(["sweep", str(tiny(tmp_path / "grid.yaml")), "--out", str(tmp_path / "out"), *flags])
     assert problem in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "named"),
+    [
+        ("env_id", "strangers:Env-v0", "env_id = strangers:Env-v0, not Pendulum-v1"),
+        ("env_id", None, "env_id = , not Pendulum-v1"),
+        ("wrapper", ["strangers:Wrapper"], r"wrapper = \['strangers:Wrapper'\], not \[\]"),
+        ("algo", "strangers:MINE", "algo = strangers:MINE, not sac"),
+    ],
+)
+def test_a_strangers_folder_imports_nothing_that_the_file_does_not_name(
+    part: str, value: object, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "strangers.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file, out = tiny(tmp_path / "grid.yaml"), tmp_path / "out"
+    (run,) = read_grids(file, out)
+    settings = json.loads(json.dumps(flatten_config(configured(run)))) | ({part: value} if part != "algo" else {})
+    settings = {name: setting for name, setting in settings.items() if setting is not None}
+    algo = {"algo": value, "imported_from": value} if part == "algo" else {"algo": "sac"}
+    folder = RunFolder(run.folder)
+    folder.files.make()
+    about = {"policy": "MlpPolicy", "versions": {}, "machine": {}, "action_repeat": 1, "command": []}
+    folder.write_config({**algo, **about, "settings": settings})
+    folder.close()
+    with pytest.raises(SunriseError, match=named):  # also where it was put there after the first look
+        agent_of(run)
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", str(file), "--out", str(out)])
+    assert not (tmp_path / "imported").exists()
+    assert "strangers" not in sys.modules
 
 
 # -- the view ----------------------------------------------------------------------------------------------------------

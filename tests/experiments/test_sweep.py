@@ -22,10 +22,13 @@ from sunrise.cli import main
 from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 from sunrise.experiments.cores import usable
+from sunrise.experiments.executor import leave
 from sunrise.experiments.grid import part_of, read_grids
 from sunrise.experiments.live import folders_of, glance, picture
+from sunrise.experiments.local import Here
 from sunrise.experiments.runs import configured
 from sunrise.experiments.trial import agent_of, keep_failure
+from sunrise.signals import kept_signals
 from sunrise.store.run_folder import RunFolder
 from tests.support import runs
 
@@ -277,6 +280,22 @@ def test_ctrl_c_saves_every_trial_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert driver.returncode == 130
     assert f"Go on: sunrise sweep {file} --out {out}" in said
     assert status_of(folder)[0] == "stopped"
+
+
+def test_a_second_ctrl_c_does_not_wait_for_trials_that_save(capsys: pytest.CaptureFixture[str]) -> None:
+    class Slow(Here):
+        def stop(self) -> bool:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(60)
+            return True
+
+    began = time.monotonic()
+    with kept_signals():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the first has left it
+        leave(Slow())
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert time.monotonic() - began < 10
+    assert "a trial that had not saved goes back to its last checkpoint" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ class Run(NamedTuple):
     def config(self) -> dict[str, Any]:
         """How the run in the folder was begun; one that was begun with other settings is refused by name.
 
-        The folder may be a stranger's. What of this names code, the environment and its wrappers, is what was asked for.
+        The folder may be a stranger's: what in it names code, the environment and its wrappers, is what was asked for.
         """
         from sunrise.store.reading import read_run
 

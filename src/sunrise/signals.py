@@ -32,6 +32,32 @@ def answered_signals() -> list[signal.Signals]:
     return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
 
 
+@contextmanager
+def answered_again() -> Iterator[None]:
+    """Where a command comes to its end because of a signal, one more is a KeyboardInterrupt, and ends it at once."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, end_once)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def kept_signals() -> Iterator[None]:
+    """What answers signals is afterwards what it was before, whatever somebody's library has put in its place."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                if handler is not None:
+                    signal.signal(number, handler)
+
+
 class Waiting(Protocol):
     """What may be waiting for an environment."""
 

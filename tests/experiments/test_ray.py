@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from sunrise.experiments.executor import HERE
+from sunrise.experiments.tune import Method, tune
 from sunrise.files.folder import Folder
 from sunrise.store.ownership import Owner, is_in_use, owner_of
+from sunrise.store.run_folder import RunFolder
 from tests.experiments.test_sweep import status_of, tiny
 from tests.support import runs
 
@@ -26,6 +29,14 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 SEEDS, LENGTH = 6, 1200
+SEARCH = """\
+algo: random
+env_id: Pendulum-v1
+settings:
+  {total_timesteps: 300, eval_freq: 100, eval_episodes: 1, eval_max_steps: 20, learning_starts: 10, save_freq: 5}
+search:
+  reward_noise: {low: 0.1, high: 10, log: true}
+"""
 QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
 """How soon a node that does not answer is given up: in seconds here, half a minute by default."""
 
@@ -58,8 +69,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory, grid: Path) -> Path:
     return out / "runs"
 
 
-def drive(file: Path, out: Path, *flags: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "sunrise", "sweep", str(file), "--out", str(out), *flags]
+def drive(
+    file: Path, out: Path, *flags: str, name: str = "sweep", program: tuple[str, ...] = ("-m", "sunrise")
+) -> "subprocess.Popen[str]":
+    command = [sys.executable, *program, name, str(file), "--out", str(out), *flags]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
@@ -114,6 +127,48 @@ def test_a_killed_worker_a_lost_node_and_a_killed_driver_change_no_bit(
     assert max(attempts) >= 2
 
 
+def test_ctrl_c_and_sigterm_save_every_trial_and_the_same_command_ends_where_the_undisturbed_one_does(
+    cluster: Any, grid: Path, whole: Path, tmp_path: Path
+) -> None:
+    flags = ("--ray-address", cluster.address, "--only", "1/3")  # two trials
+    for number in (signal.SIGINT, signal.SIGTERM):
+        driver = drive(grid, tmp_path, *flags)
+        at_work(tmp_path)
+        driver.send_signal(number)
+        said = said_by(driver, 130)
+        assert "Stopped; what was trained is saved." in said
+        assert f"Go on: sunrise sweep {grid} --out {tmp_path} --ray-address {cluster.address} --only 1/3" in said
+        for folder in (tmp_path / "runs").iterdir():
+            if RunFolder(folder).holds_a_run:
+                state, timesteps = status_of(folder)
+                assert state in ("stopped", "finished")
+                assert "killed" not in RunFolder(folder).read_status()
+                assert runs.newest(folder).name == f"step-{timesteps:09d}"
+    assert "2 of 2 trials are finished" in said_by(drive(grid, tmp_path, *flags), 0)
+    for folder in (tmp_path / "runs").iterdir():
+        runs.assert_same(folder, whole / folder.name)
+
+
+def test_a_tuning_whose_driver_is_killed_chooses_what_the_undisturbed_one_does(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "search.yaml").write_text(SEARCH)
+    method = Method(sampler="tpe", trials=2, parallel=2, rungs=2)
+    tune(tmp_path / "search.yaml", tmp_path / "whole", HERE, method, report=False, dry_run=False, command=())
+    flags = ("--sampler", "tpe", "--trials", "2", "--parallel", "2", "--rungs", "2")
+    on_ray = (*flags, "--ray-address", cluster.address)
+    driver = drive(tmp_path / "search.yaml", tmp_path / "out", *on_ray, name="tune")
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("out/select/runs/*/checkpoints/step-*")) and time.monotonic() < until:
+        time.sleep(0.02)
+    driver.kill()
+    driver.communicate()
+    said_by(drive(tmp_path / "search.yaml", tmp_path / "out", *on_ray, name="tune"), 0)
+    for name in ("candidates.csv", "best/Pendulum-v1.yaml"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    folders = [sorted(path.name for path in (tmp_path / out / "select" / "runs").iterdir()) for out in ("out", "whole")]
+    assert folders[0] == folders[1]
+    assert len(folders[0]) == 2
+
+
 def test_a_trial_that_raises_and_one_that_eats_its_memory_stop_no_other(cluster: Any, tmp_path: Path) -> None:
     file = tiny(tmp_path / "grid.yaml", length=100, more=", max_env_restarts: 0")
     envs = "env_id: [Pendulum-v1, 'tests.support.misbehaving:Raises-v0', 'tests.support.misbehaving:Eats-v0']"
@@ -153,3 +208,27 @@ def test_a_storage_that_fills_up_fails_cleanly_and_goes_on_when_there_is_room(
         runs.assert_same(disk / "runs" / "Pendulum-v1__sac__1", whole / "Pendulum-v1__sac__1")
     finally:
         subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_without_its_head_the_trials_save_the_driver_says_so_and_another_cluster_goes_on(
+    cluster: Any, grid: Path, whole: Path, tmp_path: Path
+) -> None:
+    """The last of this cluster."""
+    hasty = "import sunrise.cli, sunrise.experiments.on_ray as on_ray; on_ray.SILENCE = 2; sunrise.cli.main()"
+    driver = drive(grid, tmp_path, "--ray-address", cluster.address, "--only", "1/3", program=("-c", hasty))
+    at_work(tmp_path)
+    cluster.head_node.kill_gcs_server()
+    said = said_by(driver, 2)
+    assert re.search(r"The head of the Ray cluster, \S+, does not answer; it has 2 s to come back", said)
+    assert re.search(r"error: the head of the Ray cluster, \S+, is gone.* Go on: sunrise sweep .* --only 1/3", said)
+    assert "stopped" in {status_of(folder)[0] for folder in (tmp_path / "runs").iterdir()}
+    from ray.cluster_utils import Cluster
+
+    other = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    try:
+        flags = ("--ray-address", other.address, "--only", "1/3")
+        assert "2 of 2 trials are finished" in said_by(drive(grid, tmp_path, *flags), 0)
+    finally:
+        other.shutdown()
+    for folder in (tmp_path / "runs").iterdir():
+        runs.assert_same(folder, whole / folder.name)

@@ -19,11 +19,16 @@ import pytest
 from rich.console import Console
 
 from sunrise.cli import main
+from sunrise.config.settings import flatten_config
 from sunrise.errors import SunriseError
 from sunrise.experiments.cores import usable
+from sunrise.experiments.executor import leave
 from sunrise.experiments.grid_runs import part_of, read_grids
 from sunrise.experiments.live import folders_of, glance, picture
-from sunrise.experiments.trial import keep_failure
+from sunrise.experiments.local import Here
+from sunrise.experiments.runs import configured
+from sunrise.experiments.trial import agent_of, keep_failure
+from sunrise.signals import kept_signals
 from sunrise.store.run_folder import RunFolder
 from tests.support import runs
 
@@ -277,6 +282,22 @@ def test_ctrl_c_saves_every_trial_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert status_of(folder)[0] == "stopped"
 
 
+def test_a_second_ctrl_c_does_not_wait_for_trials_that_save(capsys: pytest.CaptureFixture[str]) -> None:
+    class Slow(Here):
+        def stop(self) -> bool:
+            signal.raise_signal(signal.SIGINT)
+            time.sleep(60)
+            return True
+
+    began = time.monotonic()
+    with kept_signals():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the first has left it
+        leave(Slow())
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert time.monotonic() - began < 10
+    assert "a trial that had not saved goes back to its last checkpoint" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_trial_that_fails_is_kept_with_its_traceback_and_stops_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -335,6 +356,38 @@ def test_wrong_flags_are_one_sentence(
         main(["sweep", str(tiny(tmp_path / "grid.yaml")), "--out", str(tmp_path / "out"), *flags])
     assert problem in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "named"),
+    [
+        ("env_id", "strangers:Env-v0", "env_id = strangers:Env-v0, not Pendulum-v1"),
+        ("env_id", None, "env_id = , not Pendulum-v1"),
+        ("wrapper", ["strangers:Wrapper"], r"wrapper = \['strangers:Wrapper'\], not \[\]"),
+        ("algo", "strangers:MINE", "algo = strangers:MINE, not sac"),
+    ],
+)
+def test_a_strangers_folder_imports_nothing_that_the_file_does_not_name(
+    part: str, value: object, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "strangers.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file, out = tiny(tmp_path / "grid.yaml"), tmp_path / "out"
+    (run,) = read_grids(file, out)
+    settings = json.loads(json.dumps(flatten_config(configured(run)))) | ({part: value} if part != "algo" else {})
+    settings = {name: setting for name, setting in settings.items() if setting is not None}
+    algo = {"algo": value, "imported_from": value} if part == "algo" else {"algo": "sac"}
+    folder = RunFolder(run.folder)
+    folder.files.make()
+    about = {"policy": "MlpPolicy", "versions": {}, "machine": {}, "action_repeat": 1, "command": []}
+    folder.write_config({**algo, **about, "settings": settings})
+    folder.close()
+    with pytest.raises(SunriseError, match=named):  # also where it was put there after the first look
+        agent_of(run)
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", str(file), "--out", str(out)])
+    assert not (tmp_path / "imported").exists()
+    assert "strangers" not in sys.modules
 
 
 # -- the view ----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from sunrise.experiments import rungs, tune
 from sunrise.experiments.executor import HERE
 from sunrise.experiments.grid_runs import read_grids
 from sunrise.experiments.runs import Run, configured
-from sunrise.experiments.study import JOURNAL, held
+from sunrise.experiments.study import JOURNAL, Proposals, Sampler, held
 from sunrise.experiments.tuning import Tuning
 from sunrise.files.documents import sealed
 from sunrise.store.logs import EVAL_FIELDS
@@ -258,6 +258,35 @@ def test_a_tuning_stopped_anywhere_has_the_trials_of_one_that_never_was(
     trainer.breaks_at = -1
     assert trials_of(tuned(tmp_path, RANGE, **method)) == whole
     assert sorted(trainer.made) == made  # nothing is made twice
+
+
+def proposed(out: Path, tuning: Tuning, sampler: Sampler) -> dict[str, tuple[Any, Any]]:
+    """Twelve trials, two at a time, each told a score at once; those told before are kept."""
+    proposals = Proposals(out, tuning, "Pendulum-v1", sampler, 0)
+    while batch := proposals.batch(12, 2, set()):
+        for trial, candidate in batch:
+            mean = -abs(candidate.settings["ucb_lambda"] - 5) - 10 * candidate.settings["gamma"]
+            proposals.tell(trial, rungs.Result(candidate, {900: mean}, (mean,), (900,)))
+    return {result.candidate.name: (result.candidate.settings, result.mean) for result in proposals.results()}
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_a_kill_after_any_line_of_the_journal_changes_no_proposal(tmp_path: Path, sampler: Sampler) -> None:
+    """Also between two draws of one trial. The first ten are random, and only then does TPE look at the others."""
+    (tmp_path / "search.yaml").write_text(
+        RANGE + "  bootstrap_prob: [0.5]\n  gamma: {low: 0.9, high: 0.99}\n"  # of one value nothing is drawn
+    )
+    tuning, whole = Tuning(tmp_path / "search.yaml"), tmp_path / "whole"
+    whole.mkdir()
+    expected = proposed(whole, tuning, sampler)
+    assert len(expected) == 12
+    lines = (whole / JOURNAL).read_bytes().splitlines(keepends=True)
+    last = next(number for number, line in enumerate(lines) if b'"trial_id":10' in line.replace(b" ", b""))
+    for kept in range(last, len(lines)):  # while the last two are asked for, drawn and told
+        out = tmp_path / str(kept)
+        out.mkdir()
+        (out / JOURNAL).write_bytes(b"".join(lines[:kept]))
+        assert proposed(out, tuning, sampler) == expected, lines[kept]
 
 
 def test_more_trials_go_on_and_another_search_is_refused(tmp_path: Path, trainer: Trainer) -> None:

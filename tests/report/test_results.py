@@ -138,6 +138,23 @@ def test_a_place_without_runs_is_refused(tmp_path: Path) -> None:
         find_runs([tmp_path / "table.csv"])
 
 
+def test_a_folder_with_a_reports_table_alone_is_read_and_said_to_be(tmp_path: Path) -> None:
+    runs = arms(find_runs([make_arms(tmp_path / "runs", seeds=2)]).runs)
+    (tmp_path / "report").mkdir()
+    table = tmp_path / "report" / "results.csv"
+    table.write_text(evaluation_rows(runs))
+    again, problems = find_runs([tmp_path / "report"])
+    assert [(run.env, run.arm, run.seed) for run in again] == [(run.env, run.arm, run.seed) for run in runs]
+    assert problems == (f"There is no run in or below {table.parent}: its results.csv, of a report, is read instead.",)
+    table.write_text(table.read_text().replace("env_steps", "steps"))  # somebody else's
+    with pytest.raises(SunriseError, match=r"results\.csv is no report's.*name that file"):
+        find_runs([tmp_path / "report"])
+    table.unlink()
+    table.symlink_to(ROOT / "benchmarks/results/fig3b/results.csv")
+    with pytest.raises(SunriseError, match="is a link"):
+        find_runs([tmp_path / "report"])
+
+
 def test_a_run_named_twice_is_one_run_and_several_folders_are_told_apart(tmp_path: Path) -> None:
     make_run(tmp_path / "one/run", seed=1)
     make_run(tmp_path / "two/run", seed=2)

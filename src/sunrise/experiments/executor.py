@@ -3,8 +3,10 @@
 The folders of the runs are the only truth. Whoever starts this again, on whatever machine sees them, goes on.
 """
 
+import shlex
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -15,6 +17,7 @@ from sunrise.experiments.live import Show
 from sunrise.experiments.local import Here, Local
 from sunrise.experiments.runs import Run
 from sunrise.experiments.trial import Ended, Share, keep_failure, read_failure
+from sunrise.signals import answered_again
 from sunrise.store.run_folder import RunFolder
 
 LOOK = 1.0
@@ -34,8 +37,12 @@ class Pool(Protocol):
     def ended(self, seconds: float) -> Iterator[tuple[Run, Ended]]:
         """Trials that ended, after waiting for one for at most so long."""
 
-    def stop(self) -> None:
-        """Ask all trials to save and end, and wait for that."""
+    def stop(self) -> bool:
+        """Ask all trials to save and end, and wait for that; whether they did, or had to be left."""
+
+
+class PoolLostError(SunriseError):
+    """Where the trials ran is gone."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def execute(
 ) -> list[Failure]:
     """Run what is not finished, and `then` do something with each that is; what fails is reported and stops no other.
 
-    Ctrl-C stops all of them, saved.
+    Ctrl-C stops all of them, saved; a second one does not wait for that.
     """
     done = {run.folder for run in runs if run.done}  # refuses runs of other settings before anything is started
     waiting = deque(run for run in runs if run.folder not in done)
@@ -123,11 +130,45 @@ def execute(
                         failures.append(Failure(run, kept(run, ended, tried)))
                         show.failed(run, failures[-1].why)
                 show.refresh()
+        except KeyboardInterrupt:
+            if going:
+                say("Stopping: every trial saves first. Ctrl-C again leaves at once.")
+            leave(pool)
+            raise
         except BaseException:
             pool.stop()
             raise
         pool.stop()
     return failures
+
+
+def leave(pool: Pool) -> None:
+    """Stop the trials because somebody asked for it, who may ask again."""
+    saved = False
+    try:
+        with answered_again():
+            saved = pool.stop()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        say(
+            "Stopped; what was trained is saved."
+            if saved
+            else "Left; a trial that had not saved goes back to its last checkpoint."
+        )
+
+
+@contextmanager
+def saying_how_to_go_on(command: Sequence[str]) -> Iterator[None]:
+    """Around what may be ended before its runs are: whoever ended it is told the command that goes on."""
+    again = f"Go on: {shlex.join(command)}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(again)
+        raise
+    except PoolLostError as error:
+        raise SunriseError(f"{error} {again}") from None
 
 
 def kept(run: Run, ended: Ended, tried: int) -> str:

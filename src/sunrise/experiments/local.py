@@ -77,20 +77,22 @@ class Local:
                 return
             time.sleep(PAUSE)
 
-    def stop(self) -> None:
-        """Ask every trial to save and end, and wait for that."""
+    def stop(self) -> bool:
+        """Ask every trial to save and end, and wait for that; whether all did."""
         for one in self.going:
             with suppress(ProcessLookupError):
                 one.process.terminate()
-        until = time.monotonic() + LEAVE
+        until, killed = time.monotonic() + LEAVE, 0
         for one in self.going:
             try:
                 one.process.wait(max(until - time.monotonic(), 0))
             except subprocess.TimeoutExpired:
                 one.process.kill()
                 one.process.wait()
+                killed += 1
             how(one)
         self.going.clear()
+        return not killed
 
 
 def how(one: Process) -> Ended:
@@ -125,5 +127,6 @@ class Here:
         while self.over:
             yield self.over.pop()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
         """Nothing goes on when this is called."""
+        return True

@@ -1,18 +1,24 @@
 """Trials on a Ray cluster: each a plain task, never retried by Ray itself, in a process that does nothing else."""
 
 import logging
+import math
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from sunrise.console import say
 from sunrise.errors import MissingExtraError, SunriseError
+from sunrise.experiments.executor import PoolLostError
 from sunrise.experiments.runs import Run
 from sunrise.experiments.trial import Ended, Share, encode, run_alone
+from sunrise.signals import kept_signals
 from sunrise.store.ownership import Owner, set_place
 
 LEAVE = 60.0
 """Seconds that trials have to save when they are asked to stop."""
+SILENCE, LAST = 20.0, 10.0
+"""Seconds that the head may be silent, and that trials then have to save: after 60 Ray ends all of its processes."""
 
 
 def on_a_node(spec: dict[str, Any], share: tuple[Any, ...]) -> tuple[str, str]:
@@ -31,11 +37,11 @@ def is_dead(owner: Owner) -> bool:
     return any(node["NodeID"] == owner.place and not node["Alive"] for node in ray.nodes())
 
 
-def require_answer(address: str) -> None:
+def require_answer(address: str, seconds: float = 10.0) -> None:
     """Raise OSError where nobody listens at host:port: Ray itself would ask for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdigit() and "/" not in host:
-        socket.create_connection((host, int(port)), timeout=10).close()
+        socket.create_connection((host, int(port)), timeout=seconds).close()
 
 
 class Cluster:
@@ -49,7 +55,8 @@ class Cluster:
         self.ray: Any = ray
         try:
             require_answer(address)
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            with kept_signals():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
         except (OSError, ValueError, RuntimeError) as error:
             raise SunriseError(
                 f"there is no Ray cluster at {address!r}: {str(error).partition(chr(10))[0]} "
@@ -57,6 +64,9 @@ class Cluster:
             ) from None
         self.share = share
         self.going: dict[Any, Run] = {}
+        self.head = str(ray.get_runtime_context().gcs_address)
+        self.silent_since = math.inf
+        """When the head did not answer, and has not since."""
         needed = {"CPU": share.cpus, "GPU": gpus, "memory": share.memory or 0}
         # max_retries=0: Ray would try a task that it killed for memory again for ever. max_calls=1: a worker that has
         # run one trial is not used for another, so nothing of JAX is inherited.
@@ -88,6 +98,23 @@ class Cluster:
         ready, _ = self.ray.wait(list(self.going), num_returns=len(self.going), timeout=0)
         for task in ready:
             yield self.going.pop(task), self._how(task)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Look whether there still is a head: Ray would end this process after a minute, without a word of ours."""
+        now = time.monotonic()
+        try:
+            require_answer(self.head, seconds=2.0)
+            self.silent_since = math.inf
+        except OSError:
+            if self.silent_since == math.inf:
+                say(f"The head of the Ray cluster, {self.head}, does not answer; it has {SILENCE:.0f} s to come back.")
+            self.silent_since = min(self.silent_since, now)
+        if now - self.silent_since > SILENCE:
+            say("It is gone. Those trials that can still be reached save and stop; Ray ends the others.")
+            raise PoolLostError(
+                f"the head of the Ray cluster, {self.head}, is gone, and the cluster with it: start one again."
+            )
 
     def _how(self, task: Any) -> Ended:
         """What a task returned; what Ray says where it did not."""
@@ -106,10 +133,15 @@ class Cluster:
             }
             return Ended("lost", known.get(type(error), f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
 
-    def stop(self) -> None:
-        """Ask all trials to save and end, wait for that, and leave the cluster."""
-        for task in self.going:
-            self.ray.cancel(task, force=False, recursive=False)
-        if self.going:
-            self.ray.wait(list(self.going), num_returns=len(self.going), timeout=LEAVE)
-        self.ray.shutdown()
+    def stop(self) -> bool:
+        """Ask all trials to save and end, wait for that, and leave the cluster; whether all did."""
+        still: list[Any] = []
+        try:
+            for task in self.going:
+                self.ray.cancel(task, force=False, recursive=False)
+            if self.going:
+                seconds = LEAVE if self.silent_since == math.inf else LAST
+                _, still = self.ray.wait(list(self.going), num_returns=len(self.going), timeout=seconds)
+        finally:
+            self.ray.shutdown()
+        return not still

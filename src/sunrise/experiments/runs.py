@@ -22,6 +22,8 @@ from sunrise.store.run_folder import CHANGEABLE, RunFolder
 AS_PLANNED = Length()
 NO_INFLUENCE = {"run_dir", "save_freq", "keep", "keep_replay", "log_freq", *TRACKING}
 """Settings that a result does not depend on."""
+CODE: Mapping[str, Any] = MappingProxyType({"env_id": "", "wrapper": []})
+"""Settings that name code, and what they are where a folder does not say."""
 
 
 class Run(NamedTuple):
@@ -40,13 +42,24 @@ class Run(NamedTuple):
         """Whether it is finished as it is asked for; one that was run with other settings is refused by name."""
         if not self.begun:
             return False
+        self.config()
         status = RunFolder(self.folder).read_status()
-        for name, (ran, asked) in self.changed.items():
-            raise SunriseError(
-                f"{self.folder} is a {status.get('status', 'begun')} run with {name} = {ran}, not {asked}: "
-                "choose another --out, or remove it."
-            )
         return status.get("status") == "finished" and status["timesteps"] >= self.settings["total_timesteps"]
+
+    def config(self) -> dict[str, Any]:
+        """How the run in the folder was begun; one that was begun with other settings is refused by name.
+
+        The folder may be a stranger's: what in it names code, the environment and its wrappers, is what was asked for.
+        """
+        from sunrise.store.reading import read_run
+
+        config = read_run(self.folder)
+        for name, (ran, asked) in self.differing(config).items():
+            status = RunFolder(self.folder).read_status().get("status", "begun")
+            raise SunriseError(
+                f"{self.folder} is a {status} run with {name} = {ran}, not {asked}: choose another --out, or remove it."
+            )
+        return config
 
     @property
     def begun(self) -> bool:
@@ -55,14 +68,14 @@ class Run(NamedTuple):
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """Settings that the run in the folder has otherwise: what they were, and what they are.
-
-        It may be asked to become longer where it can go on.
-        """
+        """Settings that the run in the folder has otherwise: what they were, and what they are."""
         from sunrise.store.reading import read_run
 
-        config = read_run(self.folder)
-        ran, asked = config["settings"], json.loads(json.dumps(flatten_config(configured(self))))
+        return self.differing(read_run(self.folder))
+
+    def differing(self, config: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """The same of what a run's folder says. It may be asked to become longer where it can go on."""
+        ran, asked = {**CODE, **config["settings"]}, json.loads(json.dumps(flatten_config(configured(self))))
         names = (asked.keys() & ran.keys()) - NO_INFLUENCE - {*CHANGEABLE[1:]}
         if self.settings.get("importance_horizon", 0) == 0:
             names.discard("importance_horizon")  # it is what the run was first asked for

@@ -3,7 +3,8 @@
 Whatever is killed, the journal has every trial that was asked for. One that was asked and not told is taken up again
 under the parameters it was given, before anything new is asked; its runs go on in their folders. The randomness of a
 proposal is made of the sampler's seed and the trial's number, so that no state of a sampler is kept anywhere, and a
-tuning that was killed proposes what it would have proposed.
+tuning that was killed, also between two draws of one proposal, proposes what it would have proposed. What a run's
+failure changes is the order: a trial that failed is told later than it would have been, and others do not know of it.
 """
 
 import fcntl
@@ -126,9 +127,17 @@ class Proposals:
         return [self.taken_up(number) for number in waiting]
 
     def taken_up(self, number: int) -> "tuple[Trial, Candidate]":
-        """A trial with all its parameters: what it has been given stays, what is missing is drawn now."""
+        """A trial with all its parameters: what it has been given stays, what is missing is drawn now.
+
+        What it has been given is drawn once more, in vain: the randomness then stands where a kill between two draws
+        left it.
+        """
         self.study.sampler = sampler_of(self.sampler, self.seed, number)
         frozen = self.study.get_trials(deepcopy=False)[number]
+        if frozen.params.keys() < self.space.keys():
+            for name, drawn_from in frozen.distributions.items():
+                if not drawn_from.single():
+                    self.study.sampler.sample_independent(self.study, frozen, name, drawn_from)
         trial = self.optuna.trial.Trial(self.study, frozen._trial_id)
         settings = {name: self.suggested(trial, name, values) for name, values in self.space.items()}
         return trial, Candidate(named(number), settings)

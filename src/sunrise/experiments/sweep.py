@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sunrise.console import say
-from sunrise.experiments.executor import Execution, Failure, execute
+from sunrise.experiments.executor import Execution, Failure, execute, saying_how_to_go_on
 from sunrise.experiments.grid_runs import part_of, read_grids
 from sunrise.experiments.listing import print_plan
 from sunrise.experiments.runs import Run
@@ -31,11 +31,8 @@ def sweep(
     print_plan(f"{file.name}: {out}", runs)
     if dry_run:
         return None
-    try:
+    with saying_how_to_go_on(command):
         failures = execute(runs, execution)
-    except KeyboardInterrupt:
-        say(f"\nStopped; what was trained is saved. Go on: {shlex.join(command)}")
-        raise
     summarise(runs, failures, out, command)
     arms = tuple(dict.fromkeys(run.arm.name for run in runs))
     return Swept(tuple(run.folder for run in runs if run.begun), arms, tuple(failures))

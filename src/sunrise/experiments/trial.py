@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from sunrise.config.settings import flatten_config
+from sunrise.config.tracking import TrackingSettings
 from sunrise.errors import SunriseError
 from sunrise.experiments.cores import claim, limit_memory
 from sunrise.experiments.paper import Arm
@@ -32,6 +34,8 @@ FAILURE, LOG = "failure.txt", "trial.log"
 PATIENCE = 120.0
 """Seconds that a new attempt waits for the process before it to leave the folder."""
 PR_SET_PDEATHSIG = 1
+UNTRACKED = flatten_config(TrackingSettings())
+"""Who follows a trial is said by the command: a folder may be a stranger's, and the account there is the user's."""
 
 
 class Ended(NamedTuple):
@@ -81,10 +85,11 @@ def agent_of(run: Run) -> "Agent":
 
     algorithm = algorithm_of(run.arm)
     if run.begun:
-        # The environment is the one that was asked for: a run of another is refused before.
+        # The environment and its wrappers are those that were asked for: a run of others is refused by `config`.
         others = {name: run.settings.get(name) for name in ("max_env_restarts", "env_timeout", "shard_members")}
+        others |= {name: run.settings.get(name, default) for name, default in UNTRACKED.items()}
         own = algorithm if ":" in run.arm.algo else None
-        return resume_run(run.folder, trust_env=True, algorithm=own, others=others)
+        return resume_run(run.folder, trust_env=True, config=run.config(), algorithm=own, others=others)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}
     return agent(algorithm)(algorithm.policies[0], run.env, **settings)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sunrise.config.preset_file import write_preset_file
 from sunrise.console import say
 from sunrise.errors import SunriseError
-from sunrise.experiments.executor import Execution, Failure, execute
+from sunrise.experiments.executor import Execution, Failure, execute, saying_how_to_go_on
 from sunrise.experiments.grid import ELSEWHERE, as_file_name
 from sunrise.experiments.listing import print_plan
 from sunrise.experiments.rungs import Result, climb
@@ -67,23 +67,19 @@ def tune(
     failures: list[Failure] = []
     rows: list[dict[str, Any]] = []
     reported: list[Path] = []
-    try:
-        with held(out):
-            for env in tuning.envs:
-                results, failed = search(tuning, env, out, execution, method)
-                failures += failed
-                rows += [row_of(env, result) for result in results]
-                write_rows(out, rows)
-                winner = best(results, env)
-                preset = write_winner(tuning, env, out, method, winner, results)
-                say(f"{env}: {winner.candidate.name}, {winner.mean:.1f} on the seeds of selection: {preset}")
-                if report:
-                    runs = reporting(tuning, env, out, winner)
-                    failures += execute(runs, execution)
-                    reported += [run.folder for run in runs if run.begun]
-    except KeyboardInterrupt:
-        say(f"\nStopped; what was trained is saved. Go on: {shlex.join(command)}")
-        raise
+    with saying_how_to_go_on(command), held(out):
+        for env in tuning.envs:
+            results, failed = search(tuning, env, out, execution, method)
+            failures += failed
+            rows += [row_of(env, result) for result in results]
+            write_rows(out, rows)
+            winner = best(results, env)
+            preset = write_winner(tuning, env, out, method, winner, results)
+            say(f"{env}: {winner.candidate.name}, {winner.mean:.1f} on the seeds of selection: {preset}")
+            if report:
+                runs = reporting(tuning, env, out, winner)
+                failures += execute(runs, execution)
+                reported += [run.folder for run in runs if run.begun]
     if failures:
         say(f"{len(failures)} runs failed:")
         for failure in failures:

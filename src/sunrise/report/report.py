@@ -16,12 +16,11 @@ from sunrise.report.cautions import Caution, by_pair, cautions, listed
 from sunrise.report.comparison import TABLES, Plan, run_table, shared_tasks
 from sunrise.report.curves import Curve, curves
 from sunrise.report.protocols import protocol, scored
-from sunrise.report.results import Run, find_runs
+from sunrise.report.results import TABLE, TABLE_COLUMNS, Run, find_runs
 from sunrise.report.scores import Choice, choose_scale
 from sunrise.report.statistics import performance_profile, stratified_interval
 from sunrise.report.tables import CAUTION, FORMS, Table, as_markdown, as_text, markdown, shown, spreadsheet
 
-EVALUATION_COLUMNS = ("timesteps", "mean_return", "std_return", "min_return", "max_return", "episodes")
 TABLE_NAMES = ("scores", "aggregates", "comparisons", "tolerance", "settings", "runs")
 OURS = {f"{name}.{kind}" for name in TABLE_NAMES for kind in FORMS} | {"curves.png", "curves.svg"}
 """Files that a report may have, or not."""
@@ -203,13 +202,11 @@ def evaluation_rows(runs: Sequence[Run]) -> str:
     """results.csv: a row an evaluation of every run; `read_table` reads it again."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["env", "arm", "seed", "env_steps", *EVALUATION_COLUMNS])
+    writer.writerow(TABLE_COLUMNS)
     for run in runs:
         own = run.evaluations
         for place in range(own["timesteps"].size):
-            values: list[Any] = [
-                own[name][place] if name in own else np.nan for name in ("env_steps", *EVALUATION_COLUMNS)
-            ]
+            values: list[Any] = [own[name][place] if name in own else np.nan for name in TABLE_COLUMNS[3:]]
             cells = ["" if not np.isfinite(v) else int(v) if float(v).is_integer() else float(v) for v in values]
             writer.writerow([spreadsheet(run.env), spreadsheet(run.arm), run.seed, *cells])
     return text.getvalue()
@@ -219,8 +216,8 @@ def write_report(report: Report, out: Path, figures: bool = True) -> list[str]:
     """All files of a report in a folder; their names."""
     folder = Folder(out)
     folder.make()
-    again = all(folder.status(name) is not None for name in ("results.csv", "report.md"))
-    files = {"results.csv": evaluation_rows(report.runs)}
+    again = all(folder.status(name) is not None for name in (TABLE, "report.md"))
+    files = {TABLE: evaluation_rows(report.runs)}
     for table in report.tables:
         labelled = table._replace(title=" ".join(filter(None, (table.title + ".", report.sentence, report.about))))
         files |= {f"{table.name}.{kind}": form(labelled, report.warned) for kind, form in FORMS.items()}

@@ -14,6 +14,7 @@ from sunrise.errors import DamagedError, SunriseError
 from sunrise.files import documents
 from sunrise.files.folder import Folder, open_file
 from sunrise.report.columns import LENGTH, Columns, action_repeat, clean, columns, evaluated, last_timestep, numbers_of
+from sunrise.store.logs import EVAL_FIELDS
 from sunrise.store.run_folder import CONFIG, STATUS, RunFolder
 
 __all__ = ["LENGTH", "Columns", "Found", "Run", "clean", "find_runs", "read_run", "read_table", "run_folders"]
@@ -22,6 +23,9 @@ DEEPEST, MOST_RUNS = 8, 10_000
 """Folders below the one that was named, and runs in a report."""
 METRICS_TABLE = "metrics.csv"
 """What was kept of a run's metrics where a row an event was too much to keep."""
+TABLE = "results.csv"
+TABLE_COLUMNS = ("env", "arm", "seed", "env_steps", *EVAL_FIELDS)
+"""What a report keeps of its runs' evaluations."""
 
 
 class Run(NamedTuple):
@@ -68,7 +72,10 @@ class Found(NamedTuple):
 
 
 def find_runs(places: Iterable[Path]) -> Found:
-    """Every run in and below some folders, and of the tables of evaluations (`results.csv`) that are named."""
+    """Every run in and below some folders, and of the tables of evaluations (`results.csv`) that are named.
+
+    A folder without a run that a report was written to has its runs in that report's table.
+    """
     places = list(dict.fromkeys(places))
     runs: dict[Path, Run] = {}
     problems: list[str] = []
@@ -81,7 +88,8 @@ def find_runs(places: Iterable[Path]) -> Found:
             continue
         folders = list(run_folders(Folder(place)))
         if not folders:
-            raise SunriseError(f"there is no run in or below {place}.")
+            runs |= {place / TABLE / run.name: run for run in kept_table(place)}
+            problems.append(clean(f"There is no run in or below {place}: its {TABLE}, of a report, is read instead."))
         for path, parts in folders:
             if len(runs) >= MOST_RUNS:
                 raise SunriseError(f"there are more than {MOST_RUNS:,} runs below {place}: name fewer folders.")
@@ -157,10 +165,26 @@ def read_config(folder: Folder) -> tuple[dict[str, Any], tuple[str, ...]]:
     return config, (f"{CONFIG} is not as the run wrote it",) if seal == "broken" else ()
 
 
+def kept_table(place: Path) -> list[Run]:
+    """The runs of the table that a report left in a folder without runs; another's table must be named itself."""
+    nothing, folder = f"there is no run in or below {place}", Folder(place)
+    if folder.status(TABLE) is None:
+        raise SunriseError(f"{nothing}.")
+    content = folder.read(TABLE, documents.LARGE)
+    if content.partition(b"\n")[0] != ",".join(TABLE_COLUMNS).encode():
+        raise SunriseError(f"{nothing}, and its {TABLE} is no report's: to have it read, name that file.")
+    return runs_of(content, place / TABLE)
+
+
 def read_table(path: Path) -> list[Run]:
     """The runs of a table of evaluations: a report's own `results.csv`, where the runs' folders are no longer kept."""
     with open_file(path, documents.LARGE) as file:
-        rows = numbers_of(file.read(documents.LARGE), path, texts=("env", "arm"))
+        return runs_of(file.read(documents.LARGE), path)
+
+
+def runs_of(table: bytes, path: Path) -> list[Run]:
+    """The runs of the table of evaluations that is at a path."""
+    rows = numbers_of(table, path, texts=("env", "arm"))
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in rows:
         if not {"env", "seed", LENGTH, "mean_return"} <= row.keys() or not math.isfinite(row["seed"]):

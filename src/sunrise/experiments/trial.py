@@ -24,6 +24,7 @@ from sunrise.files.folder import Folder
 from sunrise.signals import SIGNALS, end_once
 from sunrise.store.machine import labelled
 from sunrise.store.ownership import LostError, Owner, owner_of, wait_until_free
+from sunrise.store.run_folder import CHANGEABLE
 
 if TYPE_CHECKING:
     from sunrise.agents import Agent
@@ -82,7 +83,7 @@ def agent_of(run: Run) -> "Agent":
     algorithm = algorithm_of(run.arm)
     if run.begun:
         # The environment is the one that was asked for: a run of another is refused before.
-        others = {name: run.settings.get(name) for name in ("max_env_restarts", "env_timeout", "shard_members")}
+        others = {name: run.settings.get(name) for name in CHANGEABLE[1:]}
         own = algorithm if ":" in run.arm.algo else None
         return resume_run(run.folder, trust_env=True, algorithm=own, others=others)
     settings = {k: v for k, v in run.settings.items() if k not in ("env_id", "total_timesteps")}

@@ -182,6 +182,25 @@ def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path, old: str,
     assert refusal(tmp_path, SEARCH.replace(old, new)).startswith(said)
 
 
+def test_a_grid_beyond_all_use_is_refused_before_it_is_listed(tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(1, 21)))
+    many = "".join(
+        f"  {name}: [{values}]\n" for name in ("ucb_lambda", "batch_size", "gradient_steps", "weight_temperature")
+    )
+    (tmp_path / "search.yaml").write_text(f"algo: sac\nenv_id: Pendulum-v1\nsearch:\n{many}")
+    with pytest.raises(SunriseError, match="the grid has more than 100,000 candidates"):
+        list(Tuning(tmp_path / "search.yaml").grid_of("Pendulum-v1"))
+
+
+def test_a_journal_that_is_a_link_is_not_written_to(tmp_path: Path, trainer: Trainer) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "mine").write_text("years of work")
+    (tmp_path / "out" / "journal.jsonl").symlink_to(tmp_path / "mine")
+    with pytest.raises(SunriseError, match="is a link"):
+        tuned(tmp_path, sampler="random", trials=1)
+    assert (tmp_path / "mine").read_text() == "years of work"
+
+
 def test_without_a_search_the_papers_sets_are_searched(tmp_path: Path) -> None:
     for env, count in (("Hopper-v5", 3 * 2 * 3), ("ALE/Pong-v5", 2 * 2 * 2)):
         algo = "rainbow" if env.startswith("ALE") else "sac"

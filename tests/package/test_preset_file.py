@@ -1,6 +1,7 @@
 """Settings in a file: a run's config.json or a preset file gives settings, flags win, and nothing in it is believed."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,14 @@ def test_a_file_that_says_its_algorithm_is_enough(tmp_path: Path, capsys: pytest
     with pytest.raises(SystemExit):
         main(["train", "--config", str(tmp_path / "two.yaml")])
     assert "does not say for which algorithm it is" in capsys.readouterr().err
+
+
+def test_a_json_file_of_many_lines_is_read_at_once(tmp_path: Path) -> None:
+    names = [f"a{number}" for number in range(50_000)]
+    (tmp_path / "x.json").write_text("{" + ",".join(f'"{name}":\n1' for name in names) + "}")
+    begun = time.monotonic()
+    found = read_preset_file(tmp_path / "x.json")
+    assert time.monotonic() - begun < 5  # counted from the start for each name, it took half a minute
+    assert (found.lines["a0"], found.lines["a49999"]) == (1, 50_000)
+    (tmp_path / "y.json").write_text('{"algo": "sac", "settings": {\n"gamma"\n: 0.9, "tau" : 0.1}}')
+    assert (read_preset_file(tmp_path / "y.json").lines) == {"algo": 1, "settings": 1, "gamma": 2, "tau": 3}

@@ -12,17 +12,19 @@ import numpy as np
 import pytest
 from minari.data_collector import EpisodeBuffer
 
-from sunrise import SAC, Rainbow
+from sunrise import RAD, SAC, Rainbow
 from sunrise.agents import load_run
 from sunrise.agents.collecting import Length, collect
 from sunrise.cli import main
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import with_settings
 from sunrise.errors import DamagedError, SunriseError
-from sunrise.offline.dataset import open_dataset
+from sunrise.offline.dataset import open_dataset, place_of
 from sunrise.offline.prefill import prefill
+from sunrise.replay.uniform import UniformReplay
 from sunrise.run.building import make_replay
 from tests.support import runs, toys
+from tests.support.image_control import Dot
 
 toys.register()
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:minari")
@@ -117,6 +119,21 @@ def test_nothing_is_left_of_a_dataset_that_is_not_finished(run: Path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         collect(model, "pendulum/broken-v0", Length(episodes=2), deterministic=True)
     assert "pendulum/broken-v0" not in minari.list_local_datasets()
+
+
+def test_a_dataset_that_somebody_else_made_meanwhile_stays(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_run(run)
+    predict = model.predict
+
+    def slowly(*arguments: Any, **settings: Any) -> Any:
+        if not place_of("pendulum/theirs-v0").exists():
+            counted("pendulum/theirs-v0")
+        return predict(*arguments, **settings)
+
+    monkeypatch.setattr(model, "predict", slowly)
+    with pytest.raises(SunriseError, match="there is a dataset pendulum/theirs-v0 already"):
+        collect(model, "pendulum/theirs-v0", Length(timesteps=2), deterministic=True)
+    assert minari.load_dataset("pendulum/theirs-v0").total_steps == 12
 
 
 # -- prefill -----------------------------------------------------------------------------------------------------------
@@ -305,3 +322,29 @@ def test_a_finite_set_of_actions_is_counted_from_0() -> None:
     replay: Any = model.trainer.replay
     assert len(replay) == 9
     np.testing.assert_array_equal(replay.action[:6], actions)
+
+
+@pytest.mark.parametrize(("layout", "size"), [("stack", 20), ("last", 32)])
+def test_pictures_come_back_as_they_were_seen(layout: str, size: int) -> None:
+    env, name = Dot(size, layout=layout), f"dot/{layout}-v0"
+    small: dict[str, Any] = {"filters": 4, "conv_layers": 2, "feature_dim": 6, "crop_size": size - 2, "prefill": name}
+    model = RAD("CnnPolicy", env, **SMALL, **small)
+    seen, buffers = [], []
+    for seed in range(3):
+        pictures = [env.reset(seed=seed)[0], *(env.step(np.array([0.3]))[0] for _ in range(env.length))]
+        seen.append(np.stack(pictures))
+        ends = [False] * (env.length - 1) + [True]
+        parts = {"rewards": [1.0] * env.length, "terminations": [False] * env.length, "truncations": ends}
+        actions = np.full((env.length, 1), 0.3, np.float32)
+        buffers.append(EpisodeBuffer(observations=seen[-1], actions=actions, **parts))
+    spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
+    minari.create_dataset_from_buffers(name, buffers, jpeg_encoding=False, **spaces)
+    replay: Any = model._new_replay()
+    prefill(replay, model.config, model.observation_space, model.action_space, 1)
+    slots = np.arange(3 * env.length)
+    if isinstance(replay, UniformReplay):
+        before, after = replay.batch.obs[slots], replay.batch.next_obs[slots]
+    else:  # each frame once
+        before, after = replay.store.obs(slots), replay.store.next_obs(slots)
+    np.testing.assert_array_equal(before, np.concatenate([pictures[:-1] for pictures in seen]))
+    np.testing.assert_array_equal(after, np.concatenate([pictures[1:] for pictures in seen]))

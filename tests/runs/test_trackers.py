@@ -1,9 +1,11 @@
 """Weights & Biases and MLflow show what is in the run's own files, row by row, and no run waits for them."""
 
+import contextlib
 import json
 import logging
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -16,10 +18,12 @@ import pytest
 from sunrise import Random, settings_from
 from sunrise.config.tracking import TRACKING, TrackingSettings
 from sunrise.errors import MissingExtraError, SunriseError
+from sunrise.files.documents import SEAL, SEALED, sealed
 from sunrise.sinks import tracker as tracker_module
 from sunrise.sinks.chosen import show_films
 from sunrise.sinks.scalars import Kind, Scalars, of_evaluation, of_metrics
 from sunrise.sinks.tracker import Has, Status, Told
+from sunrise.sinks.wandb import WeightsAndBiases
 from sunrise.store.checkpoint import Checkpoints
 from sunrise.store.run_folder import RunFolder
 from tests.support import runs, wandb_file
@@ -286,3 +290,49 @@ def test_nobody_elses_file_says_who_follows_a_run(tracked: tuple[Path, Random], 
         settings_from(tmp_path / "mine.yaml", "sac")
     model.save(tmp_path / "model")
     assert Random.load(tmp_path / "model").config.run.tracking == TrackingSettings()
+
+
+def test_a_run_is_not_sent_to_a_team_that_only_its_folder_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = tmp_path / "run"
+    learn(run, 20)
+    config = json.loads((run / "config.json").read_text())
+    config["settings"] |= {"track": True, "wandb_entity": "theirs"}
+    (run / "config.json").write_bytes(sealed({n: v for n, v in config.items() if n not in (SEALED, SEAL)}))
+    monkeypatch.delenv("WANDB_ENTITY", raising=False)
+    monkeypatch.setattr(WeightsAndBiases, "open", None)
+    with pytest.raises(SunriseError, match="asks to be shown to 'theirs'"):
+        Random.resume(run)
+    show_films(run)
+    assert "asks to be shown to 'theirs'" in caplog.text
+    assert "failed" not in caplog.text
+    for said, asked in (("", False), ("", True), ("theirs", None)):
+        monkeypatch.setenv("WANDB_ENTITY", said)
+        model = Random.resume(run, track=asked)
+        assert model.config.run.tracking.track is (asked is not False)
+        assert model.session is not None
+        model.session.close()
+
+
+def test_films_stay_where_the_local_store_is(tracked: tuple[Path, Random], caplog: pytest.LogCaptureFixture) -> None:
+    folder, _ = tracked
+    run, elsewhere = folder / "strangers", folder / "elsewhere"
+    learn(run, mlflow=True)
+    (run / "videos").mkdir()
+    (run / "videos" / "a.mp4").write_bytes(b"a film")
+    for uri in (elsewhere.as_uri(), (folder / "mlartifacts" / ".." / "elsewhere").as_uri(), "http://localhost:9/x"):
+        with contextlib.closing(sqlite3.connect(folder / "mlflow.db")) as store, store:
+            store.execute("UPDATE runs SET artifact_uri = ? WHERE name = 'strangers'", (uri,))
+        caplog.clear()
+        show_films(run)
+        assert f"would have films written to {uri}" in caplog.text
+    assert not elsewhere.exists()
+
+
+def test_a_local_store_that_is_a_link_is_not_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "mine").write_bytes(b"")
+    (tmp_path / "mlflow.db").symlink_to("mine")
+    learn(tmp_path / "run", 20, mlflow=True)
+    assert "mlflow.db is a link, not a file of its own" in caplog.text
+    assert (tmp_path / "mine").read_bytes() == b""

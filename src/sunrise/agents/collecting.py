@@ -4,6 +4,7 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -31,28 +32,36 @@ class Length(NamedTuple):
 def collect(model: "Agent", name: str, length: Length, deterministic: bool, seed: int | None = None) -> tuple[int, int]:
     """Write the dataset `name`; how many episodes and timesteps it has. Nothing is left of one that is not finished."""
     place = place_of(name)
-    if place.exists():
-        raise SunriseError(f"there is a dataset {name} already, in {place}: choose another id or version.")
+    require_free(place, name)
     make = model.environments.make if model.environments else None
     if make is None:
         raise SunriseError("there is no way to make an environment like the one that was learned in.")
     env, seed = make(), model.config.run.seed if seed is None else seed
-    dataset, episodes, timesteps = None, 0, 0
+    dataset, ours, episodes, timesteps = None, False, 0, 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Minari asks for an author, a link to code and more
             for buffer in play(model, env, length, deterministic, seed):
                 if dataset is None:
+                    require_free(place, name)  # the first episode may have taken long
+                    ours = True
                     dataset = begin(model, env, name, buffer, deterministic, seed)
                 else:
                     dataset.update_dataset_from_buffer([buffer])
                 episodes, timesteps = episodes + 1, timesteps + len(buffer)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        if ours:
+            shutil.rmtree(place, ignore_errors=True)
         raise
     finally:
         env.close()
     return episodes, timesteps
+
+
+def require_free(place: Path, name: str) -> None:
+    """Refuse an id that is taken."""
+    if place.exists():
+        raise SunriseError(f"there is a dataset {name} already, in {place}: choose another id or version.")
 
 
 def play(model: "Agent", env: AnyEnv, length: Length, deterministic: bool, seed: int) -> Iterator[Any]:

@@ -4,6 +4,7 @@ A zip of ours has two members by fixed names, which are stored as they are: noth
 grows when it is read.
 """
 
+import io
 import json
 import shutil
 import struct
@@ -26,6 +27,8 @@ ABOUT, TENSORS = "model.json", "model.safetensors"
 SUFFIXES = (".safetensors", ".zip")
 END = struct.Struct("<4s4H2LH")
 """The end of a zip: signature, disks, members (twice), size and place of their list, length of a comment."""
+LARGE_END, LOCATOR = struct.Struct("<4sQ2H2L4Q"), b"PK\6\7"
+"""What stands before that in a zip of gigabytes (zip64), with 20 bytes after it that begin like this."""
 MEMBERS, LIST = 32, 2**14
 """The most that is looked at of a zip's list: members and bytes."""
 
@@ -57,11 +60,12 @@ def save(path: Path, tree: Any, about: Mapping[str, Any]) -> None:
         with tempfile.TemporaryFile() as part:
             write_arrays(part, {name: np.asarray(leaf) for name, leaf in named_leaves(tree).items()}, text, seal=True)
             part.seek(0)
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            whole = io.BufferedRandom(file)  # type: ignore[arg-type]  # writes all of it, or raises
+            with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
                 archive.writestr(zipfile.ZipInfo(ABOUT), json.dumps(text))
                 with archive.open(zipfile.ZipInfo(TENSORS), "w", force_zip64=True) as member:
                     shutil.copyfileobj(part, member, 2**20)
-        file.flush()
+            whole.detach()
 
     folder.make()
     folder.write_by(path.name, fill)
@@ -76,19 +80,22 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             return
         with tempfile.TemporaryFile() as part:
             try:
-                text = unpack(file, path, part)
+                about = unpack(file, path, part)
             except (zipfile.BadZipFile, struct.error, ValueError, RuntimeError, OSError, EOFError) as error:
                 raise DamagedError(f"{path} is not a file of ours, or it is damaged: {error}") from None
-            if decode_mapping(text) != read_about(part, path):
+            if about != read_about(part, path):
                 raise DamagedError(f"{path} is damaged: its two parts are not of one model.")
             yield part
 
 
-def unpack(file: BinaryIO, path: Path, part: Any) -> bytes:
-    """Copy the tensors of an open zip to `part`; returns the JSON beside them."""
+def unpack(file: BinaryIO, path: Path, part: Any) -> dict[str, Any]:
+    """Copy the tensors of an open zip to `part`; returns what the JSON beside them says."""
     size = file.seek(0, 2)
-    file.seek(max(size - END.size, 0))
-    signature, *_, members, listed, _, comment = END.unpack(file.read(END.size))
+    file.seek(max(size - END.size - 20 - LARGE_END.size, 0))
+    tail = file.read()
+    signature, *_, members, listed, _, comment = END.unpack(tail[-END.size :])
+    if tail[-END.size - 20 :].startswith(LOCATOR):
+        listed = max(listed, LARGE_END.unpack(tail[: LARGE_END.size])[8])
     if signature != b"PK\5\6" or comment or members > MEMBERS or listed > LIST:
         raise ValueError("it does not end as ours do")
     with zipfile.ZipFile(file) as archive:
@@ -108,4 +115,4 @@ def unpack(file: BinaryIO, path: Path, part: Any) -> bytes:
         with archive.open(infos[TENSORS]) as member:
             shutil.copyfileobj(member, part, 2**20)
         part.flush()
-        return archive.read(infos[ABOUT])
+        return decode_mapping(archive.read(infos[ABOUT]))

@@ -12,7 +12,7 @@ from sunrise.config.check import check
 from sunrise.config.settings import with_settings
 from sunrise.errors import SunriseError
 from sunrise.randomness import generator, root_key
-from sunrise.store.tensors import read_arrays
+from sunrise.store.tensors import read_arrays, require_seal
 from sunrise.trees import named_leaves
 
 POLICY = "policy"
@@ -25,13 +25,15 @@ def read(model: Any) -> dict[str, dict[str, np.ndarray]]:
 
 def write(model: Any, given: Any, exact: bool) -> None:
     """Take arrays from a dict like that of `read`, or from a saved model; a wrong name or shape is refused."""
+    own = named_leaves(model.ensemble)
     if isinstance(given, str | Path):
         path = archive.found(given)
         with archive.opened(path) as file:
-            given = {POLICY: read_arrays(file, path)}
+            given = {POLICY: read_arrays(file, path, sum(leaf.nbytes for leaf in own.values()))}
+            require_seal(file, path)
     if not isinstance(given, Mapping) or set(given) - {POLICY} or (exact and POLICY not in given):
         raise SunriseError('parameters must be a dict like {"policy": {name: array}}, as get_parameters gives them.')
-    new, own = dict(given.get(POLICY, {})), named_leaves(model.ensemble)
+    new = dict(given.get(POLICY, {}))
     odd = new.keys() ^ own.keys() if exact else new.keys() - own.keys()
     if odd:
         raise SunriseError(f"parameters do not fit: {sorted(odd)[0]!r} is on one side only.")

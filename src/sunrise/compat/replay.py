@@ -1,5 +1,6 @@
 """A replay buffer in a file of its own: safetensors with a checksum, whatever it is called."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,18 +57,20 @@ def save(replay: Replay, path: Path) -> None:
 
 
 def load(replay: Replay, path: Path) -> None:
-    """Fill a buffer of the same shape with what was saved; one that does not fit is refused."""
+    """Fill a buffer of the same shape with what was saved; one that does not fit is refused, and nothing is changed."""
+    room = [*replay.counters().values(), *(x for ring in replay.rings().values() for x in ring.arrays.values())]
     with open_model(path) as file:
+        arrays = read_arrays(file, path, sum(array.nbytes for array in room))
         require_seal(file, path)
         about = read_about(file, path)
-        arrays = read_arrays(file, path)
     if about.get("format") != FORMAT:
         raise DamagedError(f"{path} is not a replay buffer of ours.")
-    counters = {name: arrays.pop(COUNTER + name, None) for name in replay.counters()}
+    counters: dict[str, np.ndarray] = {}
     for name, own in replay.counters().items():
-        saved = counters[name]
+        saved = arrays.pop(COUNTER + name, None)
         if saved is None or saved.shape != own.shape or saved.dtype != own.dtype:
             raise DamagedError(f"{path} does not fit: it is of another kind or size of replay buffer.")
+        counters[name] = saved
     spans = about.get("spans")
     if not isinstance(spans, dict) or spans.keys() != replay.rings().keys():
         raise DamagedError(f"{path} does not fit: it is of another kind or size of replay buffer.")
@@ -77,7 +80,21 @@ def load(replay: Replay, path: Path) -> None:
         found = arrays.get(name)
         if found is None or found.shape != (stop - start, *value.shape[1:]) or found.dtype != value.dtype:
             raise DamagedError(f"{path} does not fit: {name} is of another shape here.")
-    transfer(replay, counters, Rows(str(path), {name: whole(span, path) for name, span in spans.items()}, arrays))
+    rows = Rows(str(path), {name: whole(span, path) for name, span in spans.items()}, arrays)
+    before = count(replay, counters)
+    held = {name: (ring.oldest, ring.written) for name, ring in replay.rings().items()}
+    count(replay, before)
+    if held != rows.spans or not all(np.isfinite(n).all() and (n >= -1).all() for n in counters.values()):
+        raise DamagedError(f"{path} does not have the rows that it counts.")
+    transfer(replay, counters, rows)
+
+
+def count(replay: Replay, counters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Give a buffer other counters; what they were."""
+    before = {name: own.copy() for name, own in replay.counters().items()}
+    for name, own in replay.counters().items():
+        own[...] = counters[name]
+    return before
 
 
 def whole(span: Any, path: Path) -> tuple[int, int]:

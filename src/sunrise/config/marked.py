@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sunrise.errors import SunriseError
+from sunrise.files.documents import DIGITS
 from sunrise.files.folder import open_file
 
 LARGEST, DEEPEST = 2**18, 8
@@ -86,6 +87,8 @@ def _scalar(text: str) -> Any:
     """A word without quotation marks: a number or a truth value if it looks like one."""
     if text == "" or text.lower() in WORDS:
         return WORDS.get(text.lower())
+    if len(text) > DIGITS:
+        return text
     if WHOLE.fullmatch(text):
         return int(text.replace("_", ""))
     return float(text.replace("_", "")) if NUMBER.fullmatch(text) else text

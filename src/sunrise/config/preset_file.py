@@ -34,6 +34,8 @@ from sunrise.files.folder import Folder, open_file
 
 KINDS: dict[str, type] = {"algo": str, "env_id": str, "settings": dict, "tuned_on": list, "chosen_by": dict}
 """What a preset file has where it is more than a mapping of settings."""
+NAME = re.compile(r'"(\w+)"\s*(?::|$)')
+"""A name in JSON, whose colon may be on the next line."""
 NO_KEYWORDS = ("env_id", "wrapper", "total_timesteps", "run_dir")
 """Settings of a run that an agent in Python is not given: where, in what and how long it learns, and its folder."""
 NOT_FOR_FILES = ("run_dir", *TRACKING)
@@ -97,8 +99,7 @@ def _read_json(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         raise SunriseError(f"{path} cannot be read as JSON: {error}.") from None
     if seal == "broken":
         raise SunriseError(f"{path} is damaged: it does not have its checksum.")
-    names = re.finditer(r'"(\w+)"\s*:', text)
-    return found, {name[1]: text.count("\n", 0, name.start()) + 1 for name in names}
+    return found, {name: number for number, line in enumerate(text.split("\n"), 1) for name in NAME.findall(line)}
 
 
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:

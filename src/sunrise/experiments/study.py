@@ -10,6 +10,7 @@ failure changes is the order: a trial that failed is told later than it would ha
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sunrise.errors import SunriseError
 from sunrise.experiments.rungs import Result
 from sunrise.experiments.tuning import Candidate, Range, Tuning
+from sunrise.files.folder import Folder, require_kind
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -77,14 +79,14 @@ def held(out: Path) -> Iterator[None]:
 def open_journal(out: Path) -> Any:
     """The journal of a folder that is held."""
     storages, path = optuna().storages, out / JOURNAL
-    mend(path)
+    if (there := Folder(out).status(JOURNAL)) is not None:
+        require_kind(there, stat.S_IFREG, path)
+        mend(path)
     return storages.JournalStorage(storages.journal.JournalFileBackend(str(path), Held()))
 
 
 def mend(path: Path) -> None:
     """Cut a line that a kill left half written: what is not a whole line was never said."""
-    if not path.exists():
-        return
     with path.open("r+b") as file:
         content = file.read()
         whole = content.rfind(b"\n") + 1

@@ -1,6 +1,7 @@
 """A tuning's file: what is searched, on which seeds it is chosen, and on which others it is reported (docs/tune.md)."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 from sunrise.config.algorithms import Algorithm
 from sunrise.config.marked import FileError, Marked, read_yaml
 from sunrise.errors import SunriseError, near
-from sunrise.experiments.grid import Grid, label_of
+from sunrise.experiments.grid import MOST, Grid, label_of
 from sunrise.experiments.grid_runs import configured_length
 from sunrise.experiments.paper import SEARCH, Arm
 from sunrise.experiments.runs import Run, configured, run_folder
@@ -126,6 +127,8 @@ class Tuning:
             if isinstance(values, Range):
                 raise FileError(self.path, entry.line, f"{name} is a range: a grid needs a list, or give a --sampler.")
             axes.append([(name, value) for value in values])
+        if math.prod(map(len, axes)) > MOST:
+            raise FileError(self.path, self.given.line, f"the grid has more than {MOST:,} candidates.")
         for picked in itertools.product(*axes):
             yield Candidate(" ".join(f"{name}={label_of(value)}" for name, value in picked), dict(picked))
 

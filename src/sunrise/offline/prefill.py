@@ -53,6 +53,8 @@ def prefill(
     while skip >= dataset.lengths[first]:
         skip, first = skip - dataset.lengths[first], first + 1
     for number, episode in enumerate(dataset.episodes(first)):
+        if not len(episode.rewards):
+            continue
         where = f"{dataset.name}, episode {first + number}"
         batch, ended = transitions(episode, observation_space, action_space, where)
         ends = episode.terminations if training.truncation == "bootstrap" else ended

@@ -112,8 +112,10 @@ def handle_of(file: BinaryIO) -> str:
     return f"/dev/fd/{file.fileno()}"
 
 
-def read_arrays(file: BinaryIO, name: object) -> dict[str, np.ndarray]:
-    """The arrays of an open safetensors file."""
+def read_arrays(file: BinaryIO, name: object, most: int | None = None) -> dict[str, np.ndarray]:
+    """The arrays of an open safetensors file; where there is only room for `most` bytes, a larger one is refused."""
+    if most is not None and file.seek(0, 2) > LARGEST_HEADER + most:
+        raise DamagedError(f"{name} does not fit: it has more than there is room for.")
     with tensors_of(file, name) as tensors:
         return dict(tensors.get_tensors())
 

@@ -94,7 +94,7 @@ def ready_trainer(agent: "Agent", reset_num_timesteps: bool) -> Trainer:
         if reset_num_timesteps:
             trainer.start_from(0)
         touched = getattr(agent._vec_env, "touched", False) or isinstance(agent.env, FromVecEnv)
-        if touched or reset_num_timesteps:
+        if touched or (reset_num_timesteps and trainer.decisions):  # one that has not begun is at a beginning
             trainer.collector.begin_anew()
     if agent._vec_env is not None and hasattr(agent._vec_env, "touched"):
         agent._vec_env.touched = False

@@ -302,15 +302,13 @@ def test_a_run_is_not_sent_to_a_team_that_only_its_folder_names(
     (run / "config.json").write_bytes(sealed({n: v for n, v in config.items() if n not in (SEALED, SEAL)}))
     monkeypatch.delenv("WANDB_ENTITY", raising=False)
     monkeypatch.setattr(WeightsAndBiases, "open", None)
-    with pytest.raises(SunriseError, match="asks to be shown to 'theirs'"):
-        Random.resume(run)
     show_films(run)
     assert "asks to be shown to 'theirs'" in caplog.text
     assert "failed" not in caplog.text
-    for said, asked in (("", False), ("", True), ("theirs", None)):
+    for said, asked, sent in (("", None, False), ("", False, False), ("", True, True), ("theirs", None, True)):
         monkeypatch.setenv("WANDB_ENTITY", said)
         model = Random.resume(run, track=asked)
-        assert model.config.run.tracking.track is (asked is not False)
+        assert model.config.run.tracking.track is sent
         assert model.session is not None
         model.session.close()
 

@@ -9,7 +9,7 @@ from sunrise.agents import arguments, training
 from sunrise.agents.environments import EnvArgument, trusted
 from sunrise.config.check import check
 from sunrise.config.settings import flatten_config, with_settings
-from sunrise.config.tracking import TrackingSettings, require_own_team
+from sunrise.config.tracking import TrackingSettings, for_own_team
 from sunrise.envs.spaces import LARGEST, restore
 from sunrise.envs.wrappers import trusted_wrappers
 from sunrise.errors import SunriseError
@@ -64,7 +64,7 @@ def resume(
     settings = settings_to_resume(path, config, learning_rate)
     settings |= {name: value for name, value in (others or {}).items() if value is not None}
     if not (others or {}).get("track"):
-        require_own_team(settings, path)
+        settings = for_own_team(settings, path)
     run = {name: settings.pop(name) for name in ("env_id", "total_timesteps")}
     if env is None and not run["env_id"]:
         raise SunriseError(f"{path} was trained in an environment without an id: give `env`.")

@@ -1,13 +1,14 @@
 """Where else a run is followed. None of it moves a number of a run, and all of it may change while one goes on."""
 
 import dataclasses
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunrise.errors import SunriseError
+log = logging.getLogger("sunrise")
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,16 @@ TRACKING = tuple(field.name for field in dataclasses.fields(TrackingSettings))
 """Their names: nobody else's file or folder says them for a new run."""
 
 
-def require_own_team(settings: Mapping[str, Any], path: Path) -> None:
-    """Refuse to send a run to a team that only its folder names: both may be a stranger's."""
+def for_own_team(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The settings of a folder, which sends nothing to a team that only it names: both may be a stranger's."""
     team = settings.get("wandb_entity")
-    if settings.get("track") and team and team != os.environ.get("WANDB_ENTITY"):
-        raise SunriseError(
-            f"{path} asks to be shown to {team!r} in Weights & Biases. If that is you or your team, say so by the "
-            f"variable WANDB_ENTITY={team} or by --track True; --track False goes on without."
-        )
+    if not settings.get("track") or not team or team == os.environ.get("WANDB_ENTITY"):
+        return dict(settings)
+    log.warning(
+        "%s asks to be shown to %r in Weights & Biases, and is not. If that is you or your team, say so by "
+        "the variable WANDB_ENTITY=%s or by --track True: what is missing there is sent then.",
+        path,
+        team,
+        team,
+    )
+    return {**settings, "track": False}

@@ -1,16 +1,12 @@
 """The trackers that a run's settings ask for."""
 
-import logging
 from pathlib import Path
 
-from sunrise.config.tracking import TRACKING, TrackingSettings, require_own_team
-from sunrise.errors import SunriseError
+from sunrise.config.tracking import TRACKING, TrackingSettings, for_own_team
 from sunrise.sinks.mlflow import MLflow
 from sunrise.sinks.tracker import Tracker, TrackerSink
 from sunrise.sinks.wandb import WeightsAndBiases
 from sunrise.store.run_folder import RunFolder
-
-log = logging.getLogger("sunrise")
 
 
 def trackers(settings: TrackingSettings, algo: str, folder: RunFolder | None) -> list[TrackerSink]:
@@ -30,11 +26,7 @@ def show_films(run: Path) -> None:
     folder, config = RunFolder(run), read_run(run)
     status = folder.read_status().get("status")
     asked = {name: value for name, value in config["settings"].items() if name in TRACKING}
-    try:
-        require_own_team(asked, run)
-    except SunriseError as error:
-        asked["track"] = False
-        log.warning("%s", error)
+    asked = for_own_team(asked, run)
     if status in ("finished", "stopped", "failed"):
         for sink in trackers(TrackingSettings(**asked), config["algo"], folder):
             sink.complete(config["settings"], status)

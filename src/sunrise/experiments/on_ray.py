@@ -3,8 +3,11 @@
 import logging
 import math
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from sunrise.console import say
@@ -19,6 +22,13 @@ LEAVE = 60.0
 """Seconds that trials have to save when they are asked to stop."""
 SILENCE, LAST = 20.0, 10.0
 """Seconds that the head may be silent, and that trials then have to save: after 60 Ray ends all of its processes."""
+
+NODES = """\
+import sys, ray
+ray.init(sys.argv[1], log_to_driver=False)
+print(*(node["NodeID"] for node in ray.nodes() if node["Alive"]))
+"""
+"""A program that says which nodes a head knows."""
 
 
 def on_a_node(spec: dict[str, Any], share: tuple[Any, ...]) -> tuple[str, str]:
@@ -64,7 +74,7 @@ class Cluster:
             ) from None
         self.share = share
         self.going: dict[Any, Run] = {}
-        self.head = str(ray.get_runtime_context().gcs_address)
+        self.head, self.node = str(ray.get_runtime_context().gcs_address), ray.get_runtime_context().get_node_id()
         self.silent_since = math.inf
         """When the head did not answer, and has not since."""
         needed = {"CPU": share.cpus, "GPU": gpus, "memory": share.memory or 0}
@@ -102,19 +112,31 @@ class Cluster:
 
     def _listen(self) -> None:
         """Look whether there still is a head: Ray would end this process after a minute, without a word of ours."""
-        now = time.monotonic()
         try:
             require_answer(self.head, seconds=2.0)
-            self.silent_since = math.inf
+            if self.silent_since == math.inf or self._is_the_same():
+                self.silent_since = math.inf
+                return
         except OSError:
-            if self.silent_since == math.inf:
-                say(f"The head of the Ray cluster, {self.head}, does not answer; it has {SILENCE:.0f} s to come back.")
-            self.silent_since = min(self.silent_since, now)
-        if now - self.silent_since > SILENCE:
+            pass
+        if self.silent_since == math.inf:
+            self.silent_since = time.monotonic()
+            say(f"The head of the Ray cluster, {self.head}, does not answer; it has {SILENCE:.0f} s to come back.")
+        elif time.monotonic() - self.silent_since > SILENCE:
             say("It is gone. Those trials that can still be reached save and stop; Ray ends the others.")
             raise PoolLostError(
-                f"the head of the Ray cluster, {self.head}, is gone, and the cluster with it: start one again."
+                f"the head of the Ray cluster, {self.head}, is gone, and its cluster with it: start one, if none is there yet."
             )
+
+    def _is_the_same(self) -> bool:
+        """Whether a head that answers again knows this node. Of another one at its address Ray must not be asked here:
+        it would abort this process.
+        """
+        ask = [sys.executable, "-c", NODES, self.head]
+        with suppress(subprocess.SubprocessError):
+            known = subprocess.run(ask, capture_output=True, text=True, timeout=SILENCE, check=True).stdout
+            return self.node in known.split()
+        return False
 
     def _how(self, task: Any) -> Ended:
         """What a task returned; what Ray says where it did not."""

@@ -124,9 +124,8 @@ class Cluster:
             say(f"The head of the Ray cluster, {self.head}, does not answer; it has {SILENCE:.0f} s to come back.")
         elif time.monotonic() - self.silent_since > SILENCE:
             say("It is gone. Those trials that can still be reached save and stop; Ray ends the others.")
-            raise PoolLostError(
-                f"the head of the Ray cluster, {self.head}, is gone, and its cluster with it: start one, if none is there yet."
-            )
+            gone = f"the head of the Ray cluster, {self.head}, is gone, and its cluster with it"
+            raise PoolLostError(f"{gone}: start one, if there is none.")
 
     def _is_the_same(self) -> bool:
         """Whether a head that answers again knows this node. Of another one at its address Ray must not be asked here:

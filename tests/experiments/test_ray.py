@@ -33,9 +33,9 @@ SEARCH = """\
 algo: random
 env_id: Pendulum-v1
 settings:
-  {total_timesteps: 300, eval_freq: 100, eval_episodes: 1, eval_max_steps: 20, learning_starts: 10, save_freq: 5}
+  {total_timesteps: 300, eval_freq: 100, eval_episodes: 1, learning_starts: 10, save_freq: 5}
 search:
-  reward_noise: {low: 0.1, high: 10, log: true}
+  eval_max_steps: {low: 5, high: 40}
 """
 QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
 """How soon a node that does not answer is given up: in seconds here, half a minute by default."""
@@ -153,6 +153,7 @@ def test_a_tuning_whose_driver_is_killed_chooses_what_the_undisturbed_one_does(c
     (tmp_path / "search.yaml").write_text(SEARCH)
     method = Method(sampler="tpe", trials=2, parallel=2, rungs=2)
     tune(tmp_path / "search.yaml", tmp_path / "whole", HERE, method, report=False, dry_run=False, command=())
+    assert (tmp_path / "whole" / "candidates.csv").read_text().count("given up") == 1  # one is better than the other
     flags = ("--sampler", "tpe", "--trials", "2", "--parallel", "2", "--rungs", "2")
     on_ray = (*flags, "--ray-address", cluster.address)
     driver = drive(tmp_path / "search.yaml", tmp_path / "out", *on_ray, name="tune")

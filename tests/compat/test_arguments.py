@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from sunrise import DQN, SAC, TD3, SunriseError
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import flatten_config, with_settings
-from sunrise.run.fitting import moves_target, random_chance
+from sunrise.run.fitting import random_chance
 from tests.support import toys
 
 toys.register()
@@ -73,25 +76,29 @@ def test_what_has_no_equal_is_refused_by_naming_ours(cls: Any, keywords: dict[st
         cls("MlpPolicy", None, **keywords)
 
 
-@pytest.mark.parametrize(("freq", "updates", "interval", "starts"), [(4, 1, 10, 9), (8, 3, 5, 0), (1, 1, 7, 20)])
-def test_dqn_moves_its_target_at_the_timesteps_that_a_plain_loop_says(
-    freq: int, updates: int, interval: int, starts: int
-) -> None:
-    changes = {"train_freq": freq, "gradient_steps": updates, "target_update_interval": interval}
-    config = with_settings(algorithm("dqn").defaults, {**changes, "learning_starts": starts})
-    versions, moved, made = [], 0, 0
-    for timestep in range(1, 200):
-        if timestep % interval == 0 and made:
-            moved = made  # the target becomes what the network is after so many updates
-        if timestep % freq == 0 and timestep > starts:
-            versions += [moved] * updates
-            made += updates
-    ours, last = [], 0
-    for step in range(made):
-        ours.append(last)
-        if moves_target(config, np.asarray(step)):
-            last = step + 1
-    assert ours == versions
+@pytest.mark.parametrize(("interval", "envs", "tau"), [(10, 1, 1.0), (10, 4, 1.0), (3, 8, 1.0), (4, 1, 0.25)])
+def test_dqn_moves_its_target_at_the_steps_that_a_plain_loop_says(interval: int, envs: int, tau: float) -> None:
+    config = with_settings(
+        algorithm("dqn").defaults, {"target_update_interval": interval, "tau": tau, "net_arch": (2,)}
+    )
+    spaces = gym.spaces.Box(-1, 1, (1,), np.float32), gym.spaces.Discrete(2)
+    parts = algorithm("dqn").fit(config, *spaces)
+    learner = parts.make_learner(parts.numbers)
+    assert learner.elapse is not None
+    elapse = jax.jit(learner.elapse)
+    state, rng = learner.init(jax.random.key(0)), np.random.default_rng(0)
+    target, network, calls = 0.0, 0.0, 0  # of each weight
+    state = state._replace(target=jax.tree.map(jnp.zeros_like, state.target))
+    for steps in rng.integers(0, 9, 30):
+        network += 1
+        state = state._replace(online=jax.tree.map(lambda leaf: jnp.full_like(leaf, network), state.online))
+        for _ in range(steps):
+            calls += 1
+            if calls % max(interval // envs, 1) == 0:
+                target += tau * (network - target)
+        state = elapse(state, np.int32(steps), np.int32(envs))
+        for leaf in jax.tree.leaves(state.target):
+            np.testing.assert_allclose(leaf, target, rtol=1e-6)
 
 
 def test_the_chance_of_a_random_action_falls_in_a_straight_line() -> None:

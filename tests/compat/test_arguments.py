@@ -1,5 +1,6 @@
 """Stable-Baselines3's keywords mean what they mean there, or are refused by a sentence that names ours."""
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -91,7 +92,7 @@ def test_dqn_moves_its_target_at_the_steps_that_a_plain_loop_says(interval: int,
     state = state._replace(target=jax.tree.map(jnp.zeros_like, state.target))
     for steps in rng.integers(0, 9, 30):
         network += 1
-        state = state._replace(online=jax.tree.map(lambda leaf: jnp.full_like(leaf, network), state.online))
+        state = state._replace(online=jax.tree.map(partial(jnp.full_like, fill_value=network), state.online))
         for _ in range(steps):
             calls += 1
             if calls % max(interval // envs, 1) == 0:

@@ -62,7 +62,7 @@ def batches(finite: bool) -> Iterator[tuple[Sample, ReplayBufferSamples]]:
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().numpy().copy()
+    return np.array(tensor.detach())
 
 
 def layers(network: Any, prefix: str) -> dict[str, np.ndarray]:
@@ -142,7 +142,7 @@ def compare(ours: Agent, theirs: Any, named: Any, finite: bool, before: Any = No
 
 @pytest.mark.parametrize("bound", [10.0, 0.5])
 def test_an_update_of_dqn_is_that_of_stable_baselines3(bound: float) -> None:
-    rate = {"learning_rate": 3e-3, "gamma": 0.9, "max_grad_norm": bound}
+    rate: dict[str, Any] = {"learning_rate": 3e-3, "gamma": 0.9, "max_grad_norm": bound}
     theirs = theirs_of(sb3.DQN, True, **rate)
     with torch.no_grad():
         for parameter in theirs.q_net_target.parameters():
@@ -151,8 +151,8 @@ def test_an_update_of_dqn_is_that_of_stable_baselines3(bound: float) -> None:
 
 
 def test_an_update_of_td3_is_that_of_stable_baselines3(monkeypatch: pytest.MonkeyPatch) -> None:
-    rate = {"learning_rate": 3e-3, "gamma": 0.9, "tau": 0.05}
-    noise = {"target_policy_noise": 0.3, "target_noise_clip": 0.4, "policy_delay": 2}
+    rate: dict[str, Any] = {"learning_rate": 3e-3, "gamma": 0.9, "tau": 0.05}
+    noise: dict[str, Any] = {"target_policy_noise": 0.3, "target_noise_clip": 0.4, "policy_delay": 2}
 
     def same_noise(key: Any) -> None:
         drawn = np.array(jax.random.normal(key, (ROWS, 2)))
@@ -163,7 +163,7 @@ def test_an_update_of_td3_is_that_of_stable_baselines3(monkeypatch: pytest.Monke
 
 
 def test_an_update_of_sac_is_that_of_stable_baselines3(monkeypatch: pytest.MonkeyPatch) -> None:
-    rate = {"learning_rate": 3e-3, "gamma": 0.9, "tau": 0.05, "ent_coef": "auto_0.3"}
+    rate: dict[str, Any] = {"learning_rate": 3e-3, "gamma": 0.9, "tau": 0.05, "ent_coef": "auto_0.3"}
 
     def same_noise(key: Any) -> None:
         draws = [torch.as_tensor(np.array(jax.random.normal(k, (ROWS, 2)))) for k in jax.random.split(key, 3)[:2]]
@@ -216,7 +216,7 @@ def versions_of_ours(parts: list[tuple[int, bool]], envs: int, settings: dict[st
             seen.append(versions[target])
             return update(*arguments)
 
-        model.live.update = spy  # type: ignore[method-assign]
+        model.live.update = spy  # type: ignore[method-assign, assignment]
         return model
 
     def env() -> DummyVecEnv:

@@ -232,6 +232,7 @@ def rainbow(
     def elapse(state: RainbowState, steps: Array, envs: Array) -> RainbowState:
         """Move the target network as often as it was due: the network has not changed since the last round."""
         assert plain is not None
+        assert not isinstance(state.steps, tuple)
         every = jnp.maximum(plain.target_update_interval // envs, 1)
         times = (state.steps + steps) // every - state.steps // every
         # Once by tau is all but 1 - tau of the way.

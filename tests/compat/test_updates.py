@@ -16,6 +16,7 @@ pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not instal
 import stable_baselines3 as sb3
 import torch
 from stable_baselines3.common.buffers import ReplayBufferSamples
+from stable_baselines3.common.envs import FakeImageEnv
 from stable_baselines3.common.logger import configure as configure_logger
 from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -252,3 +253,14 @@ def test_dqn_moves_its_target_when_stable_baselines3_does(envs: int, settings: d
     wanted = versions_of_theirs(parts, envs, settings)
     assert len(set(wanted)) > 3
     assert versions_of_ours(parts, envs, settings, tmp_path) == wanted
+
+
+def test_dqn_learns_from_pictures() -> None:
+    env = FakeImageEnv(screen_height=10, screen_width=10, n_channels=1, discrete=True)
+    small: dict[str, Any] = OURS | {"policy_kwargs": {"net_arch": [4]}, "batch_size": 4, "buffer_size": 50}
+    model = DQN("CnnPolicy", env, learning_starts=4, train_freq=1, target_update_interval=7, **small)
+    first = np.array(model.ensemble.members.online.trunk.layers[0].weight)
+    model.learn(9, **RUN)
+    network, target = (np.asarray(each.trunk.layers[0].weight) for each in model.ensemble.members[:2])
+    assert 0 < np.abs(target - first).max() < np.abs(network - first).max()  # moved at step 7, before two updates
+    assert 0 <= model.predict(env.observation_space.sample(), deterministic=True)[0] < env.action_space.n

@@ -63,7 +63,7 @@ def batches(finite: bool) -> Iterator[tuple[Sample, ReplayBufferSamples]]:
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    return np.array(tensor.detach())
+    return np.array(tensor.detach().numpy())
 
 
 def layers(network: Any, prefix: str) -> dict[str, np.ndarray]:
@@ -264,3 +264,17 @@ def test_dqn_learns_from_pictures() -> None:
     network, target = (np.asarray(each.trunk.layers[0].weight) for each in model.ensemble.members[:2])
     assert 0 < np.abs(target - first).max() < np.abs(network - first).max()  # moved at step 7, before two updates
     assert 0 <= model.predict(env.observation_space.sample(), deterministic=True)[0] < env.action_space.n
+
+
+def test_the_network_of_dqn_begins_as_that_of_stable_baselines3() -> None:
+    env = DummyVecEnv([lambda: Space(finite=True)])
+    theirs = of_dqn(sb3.DQN("MlpPolicy", env, device="cpu", seed=1))
+    ours = DQN("MlpPolicy", Space(finite=True), ensemble_size=1, eval_freq=0).get_parameters()["policy"]
+    for name, wanted in theirs.items():
+        found = ours[f"members.{name}"][0]
+        assert found.shape == wanted.shape
+        bound = theirs[name.replace("bias", "weight")].shape[0] ** -0.5
+        for value in (found, wanted):
+            assert 0.5 * bound < np.abs(value).max() <= bound * 1.00001
+            if value.size > 1000:
+                assert value.std() == pytest.approx(bound / 3**0.5, rel=0.03)

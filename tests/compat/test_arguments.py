@@ -12,8 +12,9 @@ import pytest
 from sunrise import DQN, SAC, TD3, SunriseError
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import flatten_config, with_settings
+from sunrise.learners.normalised import normalised
 from sunrise.run.fitting import random_chance
-from tests.support import toys
+from tests.support import tiny, toys
 
 toys.register()
 
@@ -33,6 +34,13 @@ class NormalActionNoise:
         self._mu, self._sigma = mean, sigma
 
 
+class ConstantSchedule:
+    """Stable-Baselines3's class, as far as it is looked at."""
+
+    def __call__(self, _: float) -> float:
+        return 0.02
+
+
 def settings(cls: Any, **keywords: Any) -> dict[str, Any]:
     """What a model makes of its keywords; it is made without an environment, so nothing is compiled."""
     return flatten_config(cls("MlpPolicy", None, **keywords).config)
@@ -50,6 +58,8 @@ def test_keywords_of_stable_baselines3_become_settings() -> None:
     assert settings(TD3, action_noise=None)["action_noise"] == 0.0
     assert settings(TD3)["action_noise"] == 0.1
     assert SAC("MlpPolicy", None, stats_window_size=7).habits.stats_window_size == 7
+    constant = SAC("MlpPolicy", None, learning_rate=ConstantSchedule())
+    assert (constant.learning_rate, constant.schedule) == (0.02, None)  # a number, which a file can hold
 
 
 @pytest.mark.parametrize(
@@ -100,6 +110,19 @@ def test_dqn_moves_its_target_at_the_steps_that_a_plain_loop_says(interval: int,
         state = elapse(state, np.int32(steps), np.int32(envs))
         for leaf in jax.tree.leaves(state.target):
             np.testing.assert_allclose(leaf, target, rtol=1e-6)
+
+
+def test_what_goes_by_steps_does_so_in_a_learner_of_normalised_observations() -> None:
+    config = with_settings(algorithm("dqn").defaults, {"target_update_interval": 5, "net_arch": (2,)})
+    parts = algorithm("dqn").fit(config, gym.spaces.Box(-1, 1, (1,), np.float32), gym.spaces.Discrete(2))
+    learner = normalised(parts.make_learner(parts.numbers), 1)
+    assert learner.elapse is not None
+    state = learner.init(jax.random.key(0))
+    network = jax.tree.map(jnp.zeros_like, state.inner.online)
+    state = state._replace(inner=state.inner._replace(online=network))
+    early, late = (learner.elapse(state, jnp.asarray(steps), jnp.asarray(1)) for steps in (4, 5))
+    assert tiny.same_bits(early.inner.target, state.inner.target)
+    assert tiny.same_bits(late.inner.target, network)
 
 
 def test_the_chance_of_a_random_action_falls_in_a_straight_line() -> None:

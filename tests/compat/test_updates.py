@@ -211,7 +211,8 @@ def versions_of_ours(parts: list[tuple[int, bool]], envs: int, settings: dict[st
         def spy(*arguments: Any) -> Any:
             members = model.ensemble.members
             network, target = (
-                np.asarray(each.trunk.layer.weight).tobytes() for each in (members.online, members.target)
+                b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(each))
+                for each in (members.online, members.target)
             )
             versions.setdefault(network, len(seen))
             seen.append(versions[target])

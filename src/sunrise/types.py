@@ -174,6 +174,9 @@ class Learner(NamedTuple):
     put views on a new axis in front of the observations."""
     observe: Callable[[State, Observation], State] | None = None
     """state, obs[E] -> state: take note of observations that are acted on in training; None: nothing to note."""
+    elapse: Callable[[State, Array, Array], State] | None = None
+    """state, steps of the environments, E -> state: what goes by those steps and not by updates, told before each round
+    of updates; None: nothing does."""
 
 
 def rows(obs: Observation) -> int:

@@ -243,3 +243,8 @@ def test_a_round_of_updates_may_come_after_episodes() -> None:
     assert model.trainer is not None
     assert model.trainer.updates == 6
     assert SMALL["learning_starts"] == 10
+
+
+def test_a_training_too_short_for_a_round_says_so_also_of_several_environments(caplog: Any) -> None:
+    SAC("MlpPolicy", Walk, num_envs=2, train_freq=20, **(SMALL | {"learning_starts": 36})).learn(38, **RUN)
+    assert "train_freq is 20 steps of 2 environments" in caplog.text

@@ -1,15 +1,20 @@
 """Stable-Baselines3's keywords mean what they mean there, or are refused by a sentence that names ours."""
 
+from functools import partial
 from typing import Any
 
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from sunrise import DQN, SAC, TD3, SunriseError
 from sunrise.config.algorithms import algorithm
 from sunrise.config.settings import flatten_config, with_settings
-from sunrise.run.fitting import moves_target, random_chance
-from tests.support import toys
+from sunrise.learners.normalised import normalised
+from sunrise.run.fitting import random_chance
+from tests.support import tiny, toys
 
 toys.register()
 
@@ -29,6 +34,13 @@ class NormalActionNoise:
         self._mu, self._sigma = mean, sigma
 
 
+class ConstantSchedule:
+    """Stable-Baselines3's class, as far as it is looked at."""
+
+    def __call__(self, _: float) -> float:
+        return 0.02
+
+
 def settings(cls: Any, **keywords: Any) -> dict[str, Any]:
     """What a model makes of its keywords; it is made without an environment, so nothing is compiled."""
     return flatten_config(cls("MlpPolicy", None, **keywords).config)
@@ -46,6 +58,8 @@ def test_keywords_of_stable_baselines3_become_settings() -> None:
     assert settings(TD3, action_noise=None)["action_noise"] == 0.0
     assert settings(TD3)["action_noise"] == 0.1
     assert SAC("MlpPolicy", None, stats_window_size=7).habits.stats_window_size == 7
+    constant = SAC("MlpPolicy", None, learning_rate=ConstantSchedule())
+    assert (constant.learning_rate, constant.schedule) == (0.02, None)  # a number, which a file can hold
 
 
 @pytest.mark.parametrize(
@@ -73,25 +87,42 @@ def test_what_has_no_equal_is_refused_by_naming_ours(cls: Any, keywords: dict[st
         cls("MlpPolicy", None, **keywords)
 
 
-@pytest.mark.parametrize(("freq", "updates", "interval", "starts"), [(4, 1, 10, 9), (8, 3, 5, 0), (1, 1, 7, 20)])
-def test_dqn_moves_its_target_at_the_timesteps_that_a_plain_loop_says(
-    freq: int, updates: int, interval: int, starts: int
-) -> None:
-    changes = {"train_freq": freq, "gradient_steps": updates, "target_update_interval": interval}
-    config = with_settings(algorithm("dqn").defaults, {**changes, "learning_starts": starts})
-    versions, moved, made = [], 0, 0
-    for timestep in range(1, 200):
-        if timestep % interval == 0 and made:
-            moved = made  # the target becomes what the network is after so many updates
-        if timestep % freq == 0 and timestep > starts:
-            versions += [moved] * updates
-            made += updates
-    ours, last = [], 0
-    for step in range(made):
-        ours.append(last)
-        if moves_target(config, np.asarray(step)):
-            last = step + 1
-    assert ours == versions
+@pytest.mark.parametrize(("interval", "envs", "tau"), [(10, 1, 1.0), (10, 4, 1.0), (3, 8, 1.0), (4, 1, 0.25)])
+def test_dqn_moves_its_target_at_the_steps_that_a_plain_loop_says(interval: int, envs: int, tau: float) -> None:
+    config = with_settings(
+        algorithm("dqn").defaults, {"target_update_interval": interval, "tau": tau, "net_arch": (2,)}
+    )
+    spaces = gym.spaces.Box(-1, 1, (1,), np.float32), gym.spaces.Discrete(2)
+    parts = algorithm("dqn").fit(config, *spaces)
+    learner = parts.make_learner(parts.numbers)
+    assert learner.elapse is not None
+    elapse = jax.jit(learner.elapse)
+    state, rng = learner.init(jax.random.key(0)), np.random.default_rng(0)
+    target, network, calls = 0.0, 0.0, 0  # of each weight
+    state = state._replace(target=jax.tree.map(jnp.zeros_like, state.target))
+    for steps in rng.integers(0, 9, 30):
+        network += 1
+        state = state._replace(online=jax.tree.map(partial(jnp.full_like, fill_value=network), state.online))
+        for _ in range(steps):
+            calls += 1
+            if calls % max(interval // envs, 1) == 0:
+                target += tau * (network - target)
+        state = elapse(state, np.int32(steps), np.int32(envs))
+        for leaf in jax.tree.leaves(state.target):
+            np.testing.assert_allclose(leaf, target, rtol=1e-6)
+
+
+def test_what_goes_by_steps_does_so_in_a_learner_of_normalised_observations() -> None:
+    config = with_settings(algorithm("dqn").defaults, {"target_update_interval": 5, "net_arch": (2,)})
+    parts = algorithm("dqn").fit(config, gym.spaces.Box(-1, 1, (1,), np.float32), gym.spaces.Discrete(2))
+    learner = normalised(parts.make_learner(parts.numbers), 1)
+    assert learner.elapse is not None
+    state = learner.init(jax.random.key(0))
+    network = jax.tree.map(jnp.zeros_like, state.inner.online)
+    state = state._replace(inner=state.inner._replace(online=network))
+    early, late = (learner.elapse(state, jnp.asarray(steps), jnp.asarray(1)) for steps in (4, 5))
+    assert tiny.same_bits(early.inner.target, state.inner.target)
+    assert tiny.same_bits(late.inner.target, network)
 
 
 def test_the_chance_of_a_random_action_falls_in_a_straight_line() -> None:

@@ -49,6 +49,8 @@ def translated(algo: str, known: Mapping[str, Any], given: Mapping[str, Any]) ->
             habits[name] = settings.pop(name)
     if type(habits.get("stats_window_size", 1)) is not int or habits.get("stats_window_size", 1) < 1:
         raise SunriseError(f"stats_window_size is {habits['stats_window_size']!r}, but must be a whole number above 0.")
+    if type(settings.get("learning_rate")).__name__ == "ConstantSchedule":
+        settings["learning_rate"] = float(settings["learning_rate"](1.0))  # a number, which a file can hold
     frequency = settings.get("train_freq")
     if isinstance(frequency, list | tuple):
         settings["train_freq"], settings["train_freq_unit"] = both(frequency)

@@ -64,6 +64,8 @@ class Sunrise(NamedTuple):
     """Runs an update that was refused once more, and names what is not finite in it."""
     observe: Callable[[State, Observation, Numbers], State] | None = None
     """members[N], obs[E], numbers -> members: what is noted of observations that are acted on; None: nothing is."""
+    elapse: Callable[[State, AnyArray, AnyArray, Numbers], State] | None = None
+    """members[N], steps of the environments, E, numbers -> members: what goes by those steps; None: nothing does."""
 
 
 def weights_of(
@@ -149,6 +151,10 @@ def build(
         note = make_learner(numbers.learner).observe
         return members if note is None else jax.vmap(note, (0, None))(members, obs)
 
+    def elapse(members: State, steps: Array, envs: Array, numbers: Numbers) -> State:
+        pass_by = make_learner(numbers.learner).elapse
+        return members if pass_by is None else jax.vmap(pass_by, (0, None, None))(members, steps, envs)
+
     def faults(ensemble: Ensemble, sample: Sample, key: PRNGKeyArray, numbers: Numbers) -> list[str]:
         refused, _ = jax.jit(change)(ensemble, sample, key, numbers)
         return not_finite(refused, make_learner(numbers.learner).metrics)
@@ -163,4 +169,5 @@ def build(
         uncertainty=jax.jit(uncertainty),
         faults=faults,
         observe=jax.jit(observe, donate_argnums=0, out_shardings=there),
+        elapse=jax.jit(elapse, donate_argnums=0, out_shardings=there),
     )

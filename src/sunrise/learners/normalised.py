@@ -46,6 +46,7 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
         inside, info = inner.learn(state.inner, standard(state, batch), *rest)
         return state._replace(inner=inside), info
 
+    elapse = inner.elapse
     return inner._replace(
         init=lambda key: NormalisedState(
             inner.init(key), Moments(jnp.zeros(obs_dim), jnp.ones(obs_dim), jnp.asarray(FIRST_COUNT))
@@ -56,4 +57,5 @@ def normalised(inner: Learner, obs_dim: int) -> Learner:
         judge_next=lambda state, batch, *rest: inner.judge_next(state.inner, standard(state, batch), *rest),
         learn=learn,
         observe=lambda state, obs: state._replace(moments=state.moments.including(measured(obs))),
+        elapse=None if elapse is None else lambda state, *rest: state._replace(inner=elapse(state.inner, *rest)),
     )

@@ -3,7 +3,6 @@
 Prioritised replay and n-step returns are not here: they reach a learner as `weight` and as `reward` and `discount`.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from sunrise.config.learners import RainbowSettings
 from sunrise.errors import SunriseError
 from sunrise.learners.adam import adam_step, separate
-from sunrise.learners.critics import masked_mean
+from sunrise.learners.critics import masked_mean, when
 from sunrise.networks.augmentation import Sight
 from sunrise.networks.layers import polyak
 from sunrise.networks.rainbow import (
@@ -53,8 +52,8 @@ class Plain(NamedTuple):
     """Units of the first hidden layer, where observations are numbers."""
     tau: float
     """How far the target network moves when it moves."""
-    due: Callable[[Array], Array]
-    """Updates before this one -> whether the target network moves after it."""
+    target_update_interval: int
+    """Timesteps between moves of the target network."""
 
 
 class RainbowState(NamedTuple):
@@ -66,6 +65,8 @@ class RainbowState(NamedTuple):
     second: RainbowNetwork
     slow: tuple[Trunk, Coder] | tuple[()] = ()
     """What makes the positives of the contrast: it follows the network slowly."""
+    steps: Int[Array, ""] | tuple[()] = ()
+    """Steps of the environments so far, where the target network moves by them."""
 
 
 def rainbow_numbers(settings: RainbowSettings) -> RainbowNumbers:
@@ -130,7 +131,8 @@ def rainbow(
             contrast = new_contrast(k_contrast, features, settings.net_arch[0])
             network = RainbowNetwork(network.trunk, network.advantage, network.value, contrast)
         zeros = jax.tree.map(jnp.zeros_like, network)
-        return RainbowState(network, network, zeros, zeros, coding(network))
+        steps = () if plain is None else jnp.zeros((), jnp.int32)
+        return RainbowState(network, network, zeros, zeros, coding(network), steps)
 
     def coding(network: RainbowNetwork) -> Any:
         """What makes codes of views; nothing where there is no contrast."""
@@ -215,20 +217,31 @@ def rainbow(
         # The new parameters exist before their norm is known, and so before any memory is overwritten, which waits
         # for the metrics to be finite: without this XLA copies the state at the start of every update.
         online = separate(online)
-        # A select, and no condition: a state that passes through one is copied on CPU.
+        target = state.target
         if plain is None:
-            due, moved = (updates_before + step + 1) % settings.target_update_interval == 0, online
-        else:
-            due, moved = plain.due(step), online if plain.tau == 1 else polyak(state.target, online, plain.tau)
-        target = jax.tree.map(lambda new, old: jnp.where(due, new, old), moved, state.target)
+            # A select, and no condition: a state that passes through one is copied on CPU.
+            due = (updates_before + step + 1) % settings.target_update_interval == 0
+            target = when(due, online, target)
         slow = polyak(state.slow, coding(online), 1 - MOMENTUM)
         metrics = dict(zip(METRICS, (value, q.mean(), norm, optax.tree.norm(online)), strict=True))
         if settings.contrastive:
             metrics["contrastive_loss"] = contrast_loss
-        return RainbowState(online, target, first, second, slow), Info(error[None], metrics, surprise[None])
+        new = RainbowState(online, target, first, second, slow, state.steps)
+        return new, Info(error[None], metrics, surprise[None])
+
+    def elapse(state: RainbowState, steps: Array, envs: Array) -> RainbowState:
+        """Move the target network as often as it was due: the network has not changed since the last round."""
+        assert plain is not None
+        assert not isinstance(state.steps, tuple)
+        every = jnp.maximum(plain.target_update_interval // envs, 1)
+        times = (state.steps + steps) // every - state.steps // every
+        # Once by tau is all but 1 - tau of the way.
+        moved = state.online if plain.tau == 1 else polyak(state.target, state.online, 1 - (1 - plain.tau) ** times)
+        return state._replace(target=when(times > 0, moved, state.target), steps=state.steps + steps)
 
     names = (*METRICS, "contrastive_loss") if settings.contrastive else METRICS
     learner = Learner(init, propose, judge, bellman, judge_next, learn, names, jnp.arange(n_actions))
+    learner = learner._replace(elapse=None if plain is None else elapse)
     shifted = settings.augmentation == "shift"
     if not (shifted or settings.contrastive):
         return learner

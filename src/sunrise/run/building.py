@@ -26,8 +26,11 @@ def ensemble_of(parts: Parts, config: Config[Any], placement: Placement | None =
     )
     numbers = jax.tree.map(lambda x: jnp.asarray(x, jnp.result_type(float)), Numbers(own, parts.numbers))
     functions = build(parts.make_learner, config.ensemble, placement)
-    if parts.make_learner(parts.numbers).observe is None:
+    one = parts.make_learner(parts.numbers)
+    if one.observe is None:
         functions = functions._replace(observe=None)
+    if one.elapse is None:
+        functions = functions._replace(elapse=None)
     return functions, numbers
 
 

@@ -169,7 +169,7 @@ def for_dqn(config: Config[DQNSettings], observation_space: gym.Space[Any], acti
         max_grad_norm=settings.max_grad_norm,
         net_arch=settings.net_arch if layout.pictures else settings.net_arch[1:],
     )
-    plain = Plain(settings.net_arch[0], settings.tau, functools.partial(moves_target, config))
+    plain = Plain(settings.net_arch[0], settings.tau, settings.target_update_interval)
     return Parts(
         make_learner=lambda numbers: dress(rainbow(seen, actions, bare, numbers, plain=plain)),
         numbers=rainbow_numbers(bare),
@@ -178,19 +178,6 @@ def for_dqn(config: Config[DQNSettings], observation_space: gym.Space[Any], acti
         pictures=tuple(layout.pictures) if isinstance(seen, Sight) else (),
         random_actions=functools.partial(random_chance, settings),
     )
-
-
-def moves_target(config: Config[DQNSettings], step: Any) -> Any:
-    """Whether a multiple of `target_update_interval` lies between the timesteps of update `step` and of the next.
-
-    Updates come in rounds. The target network moves between them, before the round of the timestep that it is due at.
-    """
-    training, interval = config.training, config.learner.target_update_interval
-    timesteps = training.train_freq * config.run.num_envs  # of a round
-    updates = timesteps if training.gradient_steps < 0 else training.gradient_steps
-    rounds = training.learning_starts // timesteps + 1 + step // updates  # this one is among them
-    passes = (rounds + 1) * timesteps // interval > rounds * timesteps // interval
-    return passes & ((step + 1) % updates == 0)
 
 
 def random_chance(settings: DQNSettings, done: float) -> float:

@@ -45,6 +45,12 @@ class LiveEnsemble:
             members = self.functions.observe(self.ensemble.members, obs, self.numbers)
             self.ensemble = self.ensemble._replace(members=members)
 
+    def elapse(self, steps: int, envs: int) -> None:
+        """Take note that `envs` environments have made so many steps, before a round of updates."""
+        if self.functions.elapse is not None:
+            members = self.functions.elapse(self.ensemble.members, np.int32(steps), np.int32(envs), self.numbers)
+            self.ensemble = self.ensemble._replace(members=members)
+
     def explore(self, obs: Observation, acting: AnyArray, key: PRNGKeyArray, counter: int) -> Choice:
         """An exploring action[E] for obs[E]; `acting` is the member of each environment where one member acts."""
         return self.functions.explore(self.ensemble.members, obs, acting, key, np.int32(counter), self.numbers)

@@ -132,6 +132,10 @@ class Trainer:
         if self.steps_since_round < training.train_freq:
             return
         due = self.rows_since_round if training.gradient_steps < 0 else training.gradient_steps
+        self.live.elapse(
+            self.steps_since_round if training.train_freq_unit == "step" else self.rows_since_round,
+            self.collector.count,
+        )
         self.steps_since_round = self.rows_since_round = 0
         if self.timesteps <= training.learning_starts or not self.replay.ready_to_sample:
             return

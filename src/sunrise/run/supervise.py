@@ -81,6 +81,8 @@ def why_nothing_was_learned(trainer: Trainer) -> str:
     if trainer.timesteps <= training.learning_starts:
         starts = f"learning_starts is {training.learning_starts:,}"
         return f"{starts} and the training ended at timestep {trainer.timesteps:,}"
-    if training.train_freq_unit == "episode" or trainer.timesteps < training.train_freq:
-        return f"train_freq is {training.train_freq:,} {training.train_freq_unit}s"
+    count = trainer.collector.count
+    if training.train_freq_unit == "episode" or trainer.timesteps < training.train_freq * count:
+        each = f" of {count} environments" if count > 1 else ""
+        return f"train_freq is {training.train_freq:,} {training.train_freq_unit}s{each}"
     return "the replay buffer never held what an update needs"

@@ -1,8 +1,8 @@
 """Stable-Baselines3's own documentation on our models: every Python block of its pages, with only the import changed.
 
 `python tests/compat/guide.py PATH` takes a checkout of its repository, or a git directory of it, which is not part of
-ours. Each block runs in a process and a folder of its own (`guide_block.py`); what came of it is written to `guide.json`
-and, as a table, to docs/stable-baselines3.md. A block that ends in an error is run once more as it was written, with
+ours. Each block runs in a process and a folder of its own (`guide_block.py`); what came of it is written to
+`guide.json` and, as a table, to docs/stable-baselines3.md. A block that ends in an error is run once more as it was written, with
 Stable-Baselines3's own classes: what fails there too is not ours to mend.
 """
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ FINITE = re.compile(r"CartPole|LunarLander-|Pong|Breakout|MultiObs")
 """Environments in which there is a finite number of actions."""
 ELSEWHERE = {"huggingface_sb3": "an account at Hugging Face's Hub"}
 """What a block may import that reaches for things which no test has."""
-SECONDS = 400
+SECONDS, SIDE_BY_SIDE = 400, 2
 BEGIN, END = "<!-- the table of tests/compat/guide.py -->", "<!-- its end -->"
 
 
@@ -138,8 +139,8 @@ def tried(block: Block) -> dict[str, Any]:
         theirs = outcome(block.code, fragment, "theirs")
         if theirs["outcome"] == "error":
             found["outcome"] = "error there too"
-    if error := found.pop("error", ""):
-        print("   ", error, flush=True)
+    said = found.get("sentence") or found.pop("error", "")
+    print(f"{block.page}, {block.heading} ({block.number}): {found['outcome']} {said}", flush=True)
     return row | found
 
 
@@ -169,13 +170,13 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     source, *only = sys.argv[1:]
-    rows = []
-    for block in blocks(pages_of(Path(source))):
-        if only and not any(word in f"{block.page} {block.number}" for word in only):
-            continue
-        print(f"{block.page}, {block.heading} ({block.number})", flush=True)
-        rows.append(tried(block))
-        print("   ", rows[-1]["outcome"], rows[-1].get("sentence", ""), flush=True)
+    chosen = [
+        block
+        for block in blocks(pages_of(Path(source)))
+        if not only or any(word in f"{block.page} {block.number}" for word in only)
+    ]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        rows = list(pool.map(tried, chosen))
     if not only:
         RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         before, _, rest = DOCUMENT.read_text().partition(BEGIN)

@@ -4,17 +4,23 @@ The block itself is not changed: trainings are cut short, networks and buffers t
 callbacks that act every so many steps act sooner, windows are not opened, and a loop without an end is left.
 """
 
+import importlib
 import json
 import re
 import runpy
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-STEPS, OFTEN, WATCHED = 1100, 100, 300
-"""Timesteps of a training, steps between a callback's actions, and steps of an endless loop: no more than these."""
-SMALL = {"learning_starts": 50, "batch_size": 16, "buffer_size": 5000}
+STEPS = {"ours": 500, "theirs": 150}
+"""Timesteps of a training, no more: theirs only shows whether the block works at all."""
+NEVER_ENDING, LONG = 10**9, 1100
+"""A training that something else is to end, and the timesteps that it has for it."""
+OFTEN, WATCHED = 100, 300
+"""Steps between a callback's actions, and steps of an endless loop: no more than these."""
+SMALL = {"learning_starts": 50, "batch_size": 16, "buffer_size": 5000, "eval_episodes": 1}
 
 
 class Enough(BaseException):
@@ -24,6 +30,7 @@ class Enough(BaseException):
 def shorten(whose: str, endless: bool) -> None:
     """Make the trainings of this process short, ours or Stable-Baselines3's."""
     import stable_baselines3
+    import torch
     from stable_baselines3.common.callbacks import BaseCallback
 
     from sunrise.agents import Agent
@@ -36,7 +43,8 @@ def shorten(whose: str, endless: bool) -> None:
         def short(self: Any, total_timesteps: Any, *args: Any, **keywords: Any) -> Any:
             nonlocal count
             count = 0
-            return learn(self, min(total_timesteps, STEPS), *args, **keywords)
+            steps = LONG if total_timesteps > NEVER_ENDING else min(total_timesteps, STEPS[whose])
+            return learn(self, steps, *args, **keywords)
 
         def watched(self: Any, *args: Any, **keywords: Any) -> Any:
             nonlocal count
@@ -47,6 +55,7 @@ def shorten(whose: str, endless: bool) -> None:
 
         cls.learn, cls.predict = short, watched
 
+    torch.set_num_threads(1)
     if whose == "ours":
         cut(Agent)
         make = Agent.__init__
@@ -65,20 +74,24 @@ def shorten(whose: str, endless: bool) -> None:
     on_step = BaseCallback.on_step
 
     def often(self: Any) -> Any:
-        for name, value in vars(self).items():
+        for name, value in list(vars(self).items()):
             if re.search(r"freq|n_steps", name) and isinstance(value, int) and value > OFTEN:
                 setattr(self, name, OFTEN)
+        if hasattr(self, "n_eval_episodes"):
+            self.n_eval_episodes = 1
         return on_step(self)
 
     BaseCallback.on_step = often
 
 
 def surround() -> None:
-    """What the pages take for granted: a screen, and an environment under its old name."""
-    import cv2
+    """What the pages take for granted: a screen, on which nobody waits, and an environment under its old name."""
     import gymnasium as gym
 
-    cv2.imshow = cv2.waitKey = lambda *_: None
+    screen, clock = importlib.import_module("cv2"), importlib.import_module("pygame.time")
+    screen.imshow = lambda *_: None
+    screen.waitKey = lambda *_: None
+    clock.Clock = lambda: SimpleNamespace(tick=lambda *_: 0)
     gym.register("Pendulum-v0", "gymnasium.envs.classic_control:PendulumEnv", max_episode_steps=200)
 
 

@@ -2,8 +2,8 @@
 
 `python tests/compat/guide.py PATH` takes a checkout of its repository, or a git directory of it, which is not part of
 ours. Each block runs in a process and a folder of its own (`guide_block.py`); what came of it is written to
-`guide.json` and, as a table, to docs/stable-baselines3.md. A block that ends in an error is run once more as it was written, with
-Stable-Baselines3's own classes: what fails there too is not ours to mend.
+`guide.json` and, as a table, to docs/stable-baselines3.md. A block that ends in an error is run once more as it was
+written, with Stable-Baselines3's own classes: what fails there too is not ours to mend.
 """
 
 import ast
@@ -98,8 +98,8 @@ def imported(node: ast.Import | ast.ImportFrom) -> str:
         known, here = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"), "sunrise.agents.policies"
     ours = [alias for alias in node.names if alias.name in known]
     rest = [alias for alias in node.names if alias.name not in known]
-    made = [ast.ImportFrom(here, ours)] if ours else []
-    made += [ast.ImportFrom(node.module, rest)] if rest else []
+    made = [ast.ImportFrom(here, ours, 0)] if ours else []
+    made += [ast.ImportFrom(node.module, rest, 0)] if rest else []
     return "; ".join(ast.unparse(each) for each in made)
 
 
@@ -169,18 +169,18 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    source, *only = sys.argv[1:]
-    chosen = [
-        block
-        for block in blocks(pages_of(Path(source)))
-        if not only or any(word in f"{block.page} {block.number}" for word in only)
-    ]
+    """Run all blocks, or those of the pages whose names have one of the words after PATH: the others' rows stay."""
+    source, *words = sys.argv[1:]
+    everything = list(blocks(pages_of(Path(source))))
+    chosen = [block for block in everything if not words or any(word in block.page for word in words)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        rows = list(pool.map(tried, chosen))
-    if not only:
-        RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-        before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-        DOCUMENT.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}")
+        new = list(pool.map(tried, chosen))
+    old = json.loads(RESULTS.read_text()) if words and RESULTS.exists() else []
+    known = {(row["page"], row["block"]): row for row in [*old, *new]}
+    rows = [known[block.page, block.number] for block in everything if (block.page, block.number) in known]
+    RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
+    DOCUMENT.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

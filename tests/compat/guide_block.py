@@ -67,7 +67,7 @@ def shorten(whose: str, endless: bool) -> None:
                     given.setdefault("policy_kwargs", {"net_arch": [8]})
             make(self, policy, env, **given)
 
-        Agent.__init__ = small  # type: ignore[method-assign,assignment]
+        Agent.__init__ = small  # type: ignore[method-assign]
     else:
         for name in ("SAC", "TD3", "DQN", "PPO", "A2C", "DDPG"):
             cut(getattr(stable_baselines3, name))
@@ -88,7 +88,8 @@ def surround() -> None:
     """What the pages take for granted: a screen, on which nobody waits, and an environment under its old name."""
     import gymnasium as gym
 
-    screen, clock = importlib.import_module("cv2"), importlib.import_module("pygame.time")
+    screen: Any = importlib.import_module("cv2")
+    clock: Any = importlib.import_module("pygame.time")
     screen.imshow = lambda *_: None
     screen.waitKey = lambda *_: None
     clock.Clock = lambda: SimpleNamespace(tick=lambda *_: 0)

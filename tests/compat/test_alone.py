@@ -208,7 +208,7 @@ def test_what_of_pytorch_is_not_here_is_named_and_a_policy_cannot_be_replaced(tr
     assert not hasattr(trained, "critic")
     assert not hasattr(trained.policy, "to")
     with pytest.raises(SunriseError, match="policy_kwargs"):
-        trained.policy = "CnnPolicy"  # type: ignore[assignment]
+        trained.policy = "CnnPolicy"
 
 
 def test_environments_made_by_their_id_can_be_drawn_as_there() -> None:
@@ -220,8 +220,8 @@ def test_environments_made_by_their_id_can_be_drawn_as_there() -> None:
     assert picture.std() > 0
     model = sac(Walk())  # the user's own is left as it is
     model.get_env()
-    assert model.environments is not None
-    assert model.environments.vector.envs[0].render_mode is None
+    vector: Any = model.env
+    assert vector.envs[0].render_mode is None
 
 
 @pytest.mark.parametrize("ends", ["terminated", "truncated"])

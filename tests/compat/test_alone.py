@@ -218,6 +218,9 @@ def test_environments_made_by_their_id_can_be_drawn_as_there() -> None:
     picture = np.asarray(by_hand.render(mode="rgb_array"))
     assert picture.dtype == np.uint8
     assert picture.std() > 0
+    inside: Any = model.env
+    with pytest.raises(SunriseError, match="get_env"):
+        inside.render(mode="rgb_array")
     model = sac(Walk())  # the user's own is left as it is
     model.get_env()
     vector: Any = model.env

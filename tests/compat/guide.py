@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ FINITE = re.compile(r"CartPole|LunarLander-|Pong|Breakout|MultiObs")
 """Environments in which there is a finite number of actions."""
 ELSEWHERE = {"huggingface_sb3": "an account at Hugging Face's Hub"}
 """What a block may import that reaches for things which no test has."""
-SECONDS, SIDE_BY_SIDE = 400, 2
+SECONDS, SIDE_BY_SIDE = 600, int(os.environ.get("JOBS", "2"))
 BEGIN, END = "<!-- the table of tests/compat/guide.py -->", "<!-- its end -->"
 
 
@@ -169,15 +169,22 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Run all blocks, or those of the pages whose names have one of the words after PATH: the others' rows stay."""
+    """Run all blocks, or those whose `page#number` has one of the words after PATH: the others' rows stay."""
     source, *words = sys.argv[1:]
     everything = list(blocks(pages_of(Path(source))))
-    chosen = [block for block in everything if not words or any(word in block.page for word in words)]
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        new = list(pool.map(tried, chosen))
+    chosen = [
+        block for block in everything if not words or any(word in f"{block.page}#{block.number}" for word in words)
+    ]
     old = json.loads(RESULTS.read_text()) if words and RESULTS.exists() else []
-    known = {(row["page"], row["block"]): row for row in [*old, *new]}
-    rows = [known[block.page, block.number] for block in everything if (block.page, block.number) in known]
+    known = {(row["page"], row["block"]): row for row in old}
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for done in as_completed([pool.submit(tried, block) for block in chosen]):
+            known[done.result()["page"], done.result()["block"]] = done.result()
+            keep([known[block.page, block.number] for block in everything if (block.page, block.number) in known])
+
+
+def keep(rows: list[dict[str, Any]]) -> None:
+    """Write what is known: a long run that is ended has not been for nothing."""
     RESULTS.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     before, _, rest = DOCUMENT.read_text().partition(BEGIN)
     DOCUMENT.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{rest.partition(END)[2]}")

@@ -46,6 +46,11 @@ class Block(NamedTuple):
         return set(re.findall(rf"\b({'|'.join(OURS + OTHERS)})\b", self.code))
 
     @property
+    def row(self) -> dict[str, Any]:
+        """What the table says of it before it is run."""
+        return {"page": self.page, "heading": self.heading, "block": self.number, "stand_in": self.stand_in}
+
+    @property
     def stand_in(self) -> str:
         """Which of ours is put in the place of an algorithm that is not here; none where the block uses ours."""
         if self.names & {*OURS}:
@@ -125,7 +130,7 @@ def outcome(code: str, fragment: str, whose: str) -> dict[str, Any]:
 
 def tried(block: Block) -> dict[str, Any]:
     """A row of the table, without any of the block's code."""
-    row = {"page": block.page, "heading": block.heading, "block": block.number, "stand_in": block.stand_in}
+    row = block.row
     for package, needed in ELSEWHERE.items():
         if package in block.code:
             return {**row, "outcome": "needs", "sentence": needed}
@@ -175,12 +180,13 @@ def main() -> None:
     chosen = [
         block for block in everything if not words or any(word in f"{block.page}#{block.number}" for word in words)
     ]
+    known = {(block.page, block.number): block.row | {"outcome": "not run yet"} for block in everything}
     old = json.loads(RESULTS.read_text()) if words and RESULTS.exists() else []
-    known = {(row["page"], row["block"]): row for row in old}
+    known |= {(row["page"], row["block"]): row for row in old if (row["page"], row["block"]) in known}
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for done in as_completed([pool.submit(tried, block) for block in chosen]):
             known[done.result()["page"], done.result()["block"]] = done.result()
-            keep([known[block.page, block.number] for block in everything if (block.page, block.number) in known])
+            keep(list(known.values()))
 
 
 def keep(rows: list[dict[str, Any]]) -> None:

@@ -1,15 +1,18 @@
 """What a Stable-Baselines3 user knows, where Stable-Baselines3 is not needed."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import sunrise
 from sunrise import SAC, SunriseError
+from sunrise.agents.policies import CnnPolicy, MlpPolicy
+from sunrise.compat.archive import save
 from sunrise.compat.infos import each
 from sunrise.compat.logger import Logger
 from sunrise.compat.vec_env import HandSteps
@@ -155,6 +158,73 @@ def test_parameters_are_read_and_set_by_name(trained: SAC, tmp_path: Path) -> No
         other.set_parameters({"policy": {name: changed}})
     with pytest.raises(SunriseError, match="expected"):
         other.set_parameters({"policy": {name: np.zeros(3)}}, exact_match=False)
+
+
+def test_a_policy_is_its_name_acts_and_is_saved_by_itself(trained: SAC, tmp_path: Path) -> None:
+    policy, obs = trained.policy, np.ones((4, 3), np.float32)
+    assert policy == "MlpPolicy"
+    assert json.dumps({"policy": policy}) == '{"policy": "MlpPolicy"}'
+    policy.save(tmp_path / "acts")
+    again = MlpPolicy.load(tmp_path / "acts")
+    same = sac_from(trained, tmp_path)
+    for deterministic in (True, False):
+        of_model = same.predict(obs, deterministic=deterministic)[0]
+        np.testing.assert_array_equal(again.predict(obs, deterministic=deterministic)[0], of_model)
+    np.testing.assert_array_equal(
+        policy.predict(obs, deterministic=True)[0], trained.predict(obs, deterministic=True)[0]
+    )
+    about, arrays = trained._about() | {"algo": "antigravity:SAC"}, trained.ensemble
+    save(tmp_path / "odd.zip", arrays, about)
+    with pytest.raises(SunriseError, match="not ours"):  # and nothing is imported
+        MlpPolicy.load(tmp_path / "odd.zip")
+    assert "antigravity" not in sys.modules
+    by_class: Any = MlpPolicy
+    assert SAC(by_class, Walk(), **SMALL).policy == "MlpPolicy"
+    with pytest.raises(SunriseError, match="takes"):
+        SAC(cast(Any, CnnPolicy), Walk(), **SMALL)
+
+
+def sac_from(model: SAC, folder: Path) -> SAC:
+    model.save(folder / "same")
+    return SAC.load(folder / "same")
+
+
+def test_a_policys_arrays_are_read_and_set_by_name(trained: SAC) -> None:
+    other = sac(seed=8)
+    other.policy.load_state_dict(trained.policy.state_dict())
+    assert tiny.same_bits(other.ensemble, trained.ensemble)
+    name, value = next(iter(trained.policy.state_dict().items()))
+    other.policy.load_state_dict({name: value * 0}, strict=False)
+    assert not other.policy.state_dict()[name].any()
+
+
+def test_what_of_pytorch_is_not_here_is_named_and_a_policy_cannot_be_replaced(trained: SAC) -> None:
+    with pytest.raises(SunriseError, match="members"):
+        _ = trained.actor
+    with pytest.raises(SunriseError, match="members"):
+        _ = trained.policy.actor
+    with pytest.raises(SunriseError, match="members"):
+        trained.policy(np.ones(3))
+    assert not hasattr(trained, "critic")
+    assert not hasattr(trained.policy, "to")
+    with pytest.raises(SunriseError, match="policy_kwargs"):
+        trained.policy = "CnnPolicy"
+
+
+def test_environments_made_by_their_id_can_be_drawn_as_there() -> None:
+    model = SAC("MlpPolicy", "Pendulum-v1", **SMALL)
+    by_hand = model.get_env()
+    by_hand.reset()
+    picture = np.asarray(by_hand.render(mode="rgb_array"))
+    assert picture.dtype == np.uint8
+    assert picture.std() > 0
+    inside: Any = model.env
+    with pytest.raises(SunriseError, match="get_env"):
+        inside.render(mode="rgb_array")
+    model = sac(Walk())  # the user's own is left as it is
+    model.get_env()
+    vector: Any = model.env
+    assert vector.envs[0].render_mode is None
 
 
 @pytest.mark.parametrize("ends", ["terminated", "truncated"])

@@ -14,6 +14,7 @@ from sunrise.agents.like_sb3 import LikeSB3
 from sunrise.compat import archive
 from sunrise.compat.arguments import policy_name
 from sunrise.compat.callbacks import CallbackArgument
+from sunrise.compat.policy import no_attribute
 from sunrise.compilation import find_device, use_cache
 from sunrise.config.algorithms import Algorithm, algorithm
 from sunrise.config.check import check
@@ -71,7 +72,7 @@ class Agent(LikeSB3):
             self.algorithm, policy, env, preset, policy_kwargs, settings
         )
         super().__init__(habits)
-        self.policy, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
+        self.policy_name, self.verbose, self.tensorboard_log = policy, verbose, tensorboard_log
         self.device = find_device(device)
         self.placement = place(device, self.config.ensemble.ensemble_size, self.config.run.shard_members)
         kept = self.config.run.run_dir
@@ -92,7 +93,7 @@ class Agent(LikeSB3):
         """A setting by its name, such as `model.gamma`; a learning rate may be a schedule."""
         settings = flatten_config(self.__dict__["config"]) if "config" in self.__dict__ else {}
         if name not in settings:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise no_attribute(type(self).__name__, name)
         return self.schedule if name == "learning_rate" and self.schedule else settings[name]
 
     @property
@@ -243,7 +244,7 @@ class Agent(LikeSB3):
             "format": FORMAT,
             "algo": self.algo,
             **({"imported_from": self.algorithm.imported_from} if self.algorithm.imported_from else {}),
-            "policy": self.policy,
+            "policy": self.policy_name,
             "settings": flatten_config(self.config),
             "learning_rate_schedule": self.schedule is not None,
             "timesteps": self.num_timesteps,

@@ -52,7 +52,10 @@ def read(
     """The checked settings, the schedule of learning rates if there is one, and how the user wants things shown."""
     policies = algorithm.policies
     if policy not in policies:
-        raise SunriseError(f"policy is {policy!r}, but {algorithm.name} takes {' or '.join(policies)}.")
+        raise SunriseError(
+            f"policy is {policy!r}, but {algorithm.name} takes {' or '.join(policies)}; networks of another kind are "
+            "settings (network, layer_norm, ...) or a learner of your own."
+        )
     known, schedule = flatten_config(algorithm.defaults), None
     changes, habits = translated(algorithm.name, known, settings)
     rate = changes.get("learning_rate")

@@ -12,6 +12,7 @@ from sunrise.compat import arrays
 from sunrise.compat import replay as replay_file
 from sunrise.compat.arguments import Habits
 from sunrise.compat.logger import Logging
+from sunrise.compat.policy import PolicyOfModel
 from sunrise.compat.sb3 import as_vec_env
 from sunrise.config.groups import Config
 from sunrise.envs.make import AnyVectorEnv
@@ -26,8 +27,11 @@ from sunrise.types import Replay
 class LikeSB3:
     """Properties and methods by Stable-Baselines3's names; the parts that they show are the agent's."""
 
+    policy = PolicyOfModel()
+    """The name of its kind of network, which acts and is saved as Stable-Baselines3's policies are."""
     # What `Agent` gives it:
     config: Config[Any]
+    policy_name: str
     parts: Parts
     fitted: bool
     observation_space: gym.Space[Any]

@@ -86,7 +86,9 @@ def ready_trainer(agent: "Agent", reset_num_timesteps: bool) -> Trainer:
         prefill_replay(agent, trainer)
         if agent.folder:
             about = flatten_config(agent.config) | ({"learning_rate": "schedule"} if agent.schedule else {})
-            agent.folder.create(agent.algo, agent.policy, about, agent.action_repeat, agent.algorithm.imported_from)
+            agent.folder.create(
+                agent.algo, agent.policy_name, about, agent.action_repeat, agent.algorithm.imported_from
+            )
         trainer.updates = agent.live.step
         trainer.start_from(0 if reset_num_timesteps else agent._timesteps)
     else:

@@ -83,11 +83,21 @@ def as_vec_env(vector: AnyVectorEnv, monitor: bool) -> Any:
     """
     if isinstance(vector, FromVecEnv):
         return vector.inside
+    if isinstance(vector, SyncEnvs) and vector.remake:
+        for env in vector.envs:
+            let_draw(env)
     if not is_installed():
         return HandSteps(vector)
     if isinstance(vector, SyncEnvs):
         return dummy(vector, monitor)
     return wrapped(vector)
+
+
+def let_draw(env: Any) -> None:
+    """Let an environment that we made draw pictures when it is asked to: SB3 makes its own so."""
+    inside = env.unwrapped
+    if inside.render_mode is None and "rgb_array" in inside.metadata.get("render_modes", ()):
+        inside.render_mode = "rgb_array"
 
 
 def dummy(vector: SyncEnvs, monitor: bool) -> Any:

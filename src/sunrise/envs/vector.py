@@ -22,6 +22,7 @@ from jaxtyping import Bool
 
 from sunrise.envs.answers import Failure, bad_reward, of_length, place
 from sunrise.envs.worker import signals_held, work
+from sunrise.errors import SunriseError
 
 FAILED = "sunrise/failed"
 """Where `info` has the failures of a call: a dict from environments to them."""
@@ -44,6 +45,14 @@ class SyncEnvs(SyncVectorEnv[Any, Any]):
 
     def step(self, actions: Any, only: Bool[np.ndarray, "E"] | None = None) -> tuple[Any, Any, Any, Any, Any]:
         return act(self, self._observations, actions, only)
+
+    def render(self, mode: str | None = None) -> Any:
+        if mode is not None:
+            raise SunriseError(
+                "a mode is not for here: this is a vector environment of Gymnasium's, drawn as it was made, "
+                "and Stable-Baselines3's is model.get_env()."
+            )
+        return super().render()
 
     def ask(self, command: str, arguments: Mapping[int, Any]) -> dict[int, Any]:
         """What each environment answers to a `step` or a `reset`, or how it failed."""

@@ -43,7 +43,7 @@ def test_the_callback_of_weights_and_biases_keeps_models_and_settings(
             sac().learn(1, callback=WandbCallback(gradient_save_freq=1), **RUN)
         kept = dict(run.config)
     assert tiny.same_bits(SAC.load(tmp_path / "models" / "model.zip").ensemble, model.ensemble)
-    assert (kept["mine"], kept["algo"], kept["policy"]) == (7, "SAC", "MlpPolicy")
+    assert (kept["mine"], kept["algo"], kept["policy_name"]) == (7, "SAC", "MlpPolicy")
 
 
 def test_the_evaluation_of_sb3_contrib_runs_without_masks(tmp_path: Path) -> None:

@@ -91,6 +91,13 @@ def test_a_zip_of_json_and_safetensors_is_the_same_model(trained: SAC, tmp_path:
     assert tiny.same_bits(SAC.load(tmp_path / "other.zip").ensemble, trained.ensemble)
 
 
+def test_custom_objects_that_are_settings_replace_them(trained: SAC, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    theirs = {"learning_rate": 0.5, "lr_schedule": lambda _: 0.0, "clip_range": lambda _: 0.0}
+    model = SAC.load(tmp_path / "model", custom_objects=theirs, gamma=0.5)
+    assert (model.learning_rate, model.gamma) == (0.5, 0.5)
+
+
 @pytest.mark.parametrize("damage", ["bomb", "names", "half", "edited", "comment", "pickle"])
 def test_a_zip_that_is_not_ours_is_refused_by_a_sentence(trained: SAC, tmp_path: Path, damage: str) -> None:
     good, bad = tmp_path / "good.zip", tmp_path / "bad.zip"

@@ -263,12 +263,14 @@ class Agent(LikeSB3):
         force_reset: bool = True,
         **settings: Any,
     ) -> Self:
-        """Read agents that `save` wrote. Nothing in the file is executed, so `custom_objects` has nothing to replace.
+        """Read agents that `save` wrote; nothing in the file is executed.
 
-        New episodes begin in any case, which is what `force_reset` asks for.
+        Of `custom_objects`, what is a setting replaces that setting, as a keyword does; other objects are in no file
+        of ours. New episodes begin in any case, which is what `force_reset` asks for.
         """
-        name = archive.found(path)
-        settings["device"] = device
+        name, known = archive.found(path), flatten_config(cls.algorithm.defaults)
+        replaced = {key: value for key, value in (custom_objects or {}).items() if key in known}
+        settings = {**replaced, **settings, "device": device}
         if print_system_info:
             log.warning("%s", dict(versions()))
         with archive.opened(name) as file:

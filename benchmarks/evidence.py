@@ -91,11 +91,14 @@ TABLE1: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {},
 ATARI: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "constant": {"weighting": "constant"}}
 
 
+def two_sacs(rung: str, seeds: range) -> Iterator[Run]:
+    for seed, env in product(seeds, ("Hopper-v5", "HalfCheetah-v5")):
+        yield Run(rung, env, "ours", seed, "sac", {**EVERY_2500, "ensemble_size": 1})
+        yield Run(rung, env, "sb3", seed, "sb3-sac", EVERY_2500)
+
+
 def base_learners() -> Iterator[Run]:
-    for seed in range(1, 4):
-        for env in ("Hopper-v5", "HalfCheetah-v5"):
-            yield Run("1-base", env, "ours", seed, "sac", {**EVERY_2500, "ensemble_size": 1})
-            yield Run("1-base", env, "sb3", seed, "sb3-sac", EVERY_2500)
+    yield from two_sacs("1-base", range(1, 4))
     for seed in range(1, 11):
         yield Run("1-base", "CartPole-v1", "ours", seed, "dqn", {**DQN, **OUR_DQN})
         yield Run("1-base", "CartPole-v1", "sb3", seed, "sb3-dqn", DQN)
@@ -130,7 +133,7 @@ def atari() -> Iterator[Run]:
 
 def ladder() -> Iterator[Run]:
     """Every run in the order in which they are made: all arms of a seed before the next seed."""
-    return chain(base_learners(), small(), sparse(), table1(), atari())
+    return chain(base_learners(), two_sacs("1-again", range(4, 11)), small(), sparse(), table1(), atari())
 
 
 # -- running -----------------------------------------------------------------------------------------------------------

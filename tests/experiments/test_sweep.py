@@ -276,7 +276,7 @@ def test_ctrl_c_saves_every_trial_and_says_how_to_go_on(tmp_path: Path) -> None:
     folder = out / "runs" / "Pendulum-v1__sac__3"
     owner_pid(folder)
     driver.send_signal(signal.SIGINT)
-    _, said = driver.communicate(timeout=60)
+    _, said = driver.communicate(timeout=300)
     assert driver.returncode == 130
     assert f"Go on: sunrise sweep {file} --out {out}" in said
     assert status_of(folder)[0] == "stopped"

@@ -347,7 +347,7 @@ def test_a_process_killed_between_ask_and_tell_loses_no_trial_and_doubles_none(t
     for number in range(3):  # once in each trial, when its first run is on its way
         process = subprocess.Popen(command("out"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         begun = tmp_path / "out" / "select" / "runs" / f"Pendulum-v1__trial_{number:04d}__1001"
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not (begun / "trial.log").exists() and time.monotonic() < until:
             assert process.poll() is None
             time.sleep(0.01)

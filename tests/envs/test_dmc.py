@@ -5,11 +5,13 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import mujoco
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -282,6 +284,22 @@ def test_a_target_that_could_not_be_seen_is_refused() -> None:
     env = make("dmc/finger-turn_easy", pixels=True, renderer="warp")
     with pytest.raises(SunriseError, match="target of this task"):
         env.reset(seed=1)
+
+
+def test_a_renderer_that_another_thread_collects_is_freed_by_its_own(gl: RendererName) -> None:
+    model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><camera/><geom size='.1'/></worldbody></mujoco>")
+    data, view = mujoco.MjData(model), renderers.View(0, 16)
+    kept = [renderers.make_renderer(gl, model, data, view) for _ in range(2)]
+    picture = kept[1].frame()
+    kept[0].frame()  # the first is current in this thread
+    thread = threading.Thread(target=kept.pop, args=(0,))  # an error there would fail this test
+    thread.start()
+    thread.join()
+    assert len(renderers.LEFT) == 1
+    np.testing.assert_array_equal(kept[0].frame(), picture)
+    new = renderers.make_renderer(gl, model, data, view)
+    assert renderers.LEFT == []
+    np.testing.assert_array_equal(new.frame(), picture)
 
 
 def test_opengl_in_a_fork_is_refused_and_does_not_hang(gl: RendererName, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import warnings
 import weakref
 from functools import cache
@@ -93,8 +94,27 @@ GL_PROCESSES: set[int] = set()
 """The process that first used OpenGL; a process forked from it would wait for ever for the driver's threads."""
 
 
+LEFT: list[tuple[int, Any, Any]] = []
+"""Thread, MuJoCo's context and OpenGL's, of renderers that were collected as garbage in another thread than theirs."""
+
+
+def free_left() -> None:
+    """Free what was left for this thread: a context can only be made current where it is, or nowhere is."""
+    for entry in [entry for entry in LEFT if entry[0] == threading.get_ident()]:
+        LEFT.remove(entry)
+        free(*entry[1:])
+
+
+def free(context: Any, gl: Any) -> None:
+    """With another context current, MuJoCo would free what belongs to that one."""
+    gl.make_current()
+    context.free()
+    gl.free()
+
+
 def close_all() -> None:
     """At exit, free the contexts that nobody closed."""
+    free_left()
     for renderer in list(OPEN):
         renderer.close()
 
@@ -110,6 +130,7 @@ class GLRenderer:
                 "environments with 'spawn' or 'forkserver', or choose the renderer 'warp'."
             )
         GL_PROCESSES.add(os.getpid())
+        free_left()
         visual = model.vis
         visual.global_.offwidth = max(visual.global_.offwidth, view.size)
         visual.global_.offheight = max(visual.global_.offheight, view.size)
@@ -120,6 +141,7 @@ class GLRenderer:
         self.model, self.data = model, data
         gl = importlib.import_module(f"mujoco.{name}").GLContext(view.size, view.size)
         gl.make_current()
+        self.thread = threading.get_ident()
         self.context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         self.gl = gl
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
@@ -135,6 +157,7 @@ class GLRenderer:
 
     def frame(self) -> np.ndarray:
         self.gl.make_current()
+        self.thread = threading.get_ident()
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(self.model, self.data, self.option, None, self.camera, everything, self.scene)
         mujoco.mjr_render(self.rectangle, self.scene, self.context)
@@ -144,14 +167,14 @@ class GLRenderer:
 
     def close(self) -> None:
         if self.gl is not None:
-            self.gl.make_current()
-            self.context.free()
-            self.gl.free()
+            free(self.context, self.gl)
             self.gl = None
 
     def __del__(self) -> None:
-        # With another context current, MuJoCo's own destructor would free what belongs to that one.
-        self.close()
+        if self.gl is not None and self.thread != threading.get_ident():
+            LEFT.append((self.thread, self.context, self.gl))
+        else:
+            self.close()
 
 
 @cache

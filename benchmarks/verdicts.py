@@ -176,7 +176,9 @@ def section(rung: Rung, runs: Sequence[Run], planned: int) -> list[str]:
     again = f"`.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`"
     spent = hours(runs)
     lines = [f"## {rung.name[0]}. {rung.title}", ""]
-    lines += [f"{len(runs)} of {planned} runs are there; {spent:.1f} hours of one core (ours alone). Again: {again}."]
+    lines += [
+        f"{len(runs)} of {planned} runs are there; {spent:.1f} hours of one core by the clock (ours alone). Again: {again}."
+    ]
     if runs:
         lines[-1] += f" Everything that was compared: [report]({rung.name}/report.md)."
     lines.append("")

@@ -177,7 +177,8 @@ def section(rung: Rung, runs: Sequence[Run], planned: int) -> list[str]:
     spent = hours(runs)
     lines = [f"## {rung.name[0]}. {rung.title}", ""]
     lines += [
-        f"{len(runs)} of {planned} runs are there; {spent:.1f} hours of one core by the clock (ours alone). Again: {again}."
+        f"{len(runs)} of {planned} runs are there; {spent:.1f} hours of one core by the clock (ours alone). "
+        f"Again: {again}."
     ]
     if runs:
         lines[-1] += f" Everything that was compared: [report]({rung.name}/report.md)."

@@ -163,8 +163,9 @@ def keep(run: Run) -> None:
     config, seal = documents.unsealed(json.loads((run.folder / "config.json").read_text()))
     if seal == "broken":
         raise SystemExit(f"{relative(run.folder)}/config.json is damaged.")
-    config["command"] = ["sunrise", *config.get("command", [])[1:]]  # no path of the machine it ran on
-    (run.kept / "config.json").write_bytes(documents.sealed(config))
+    config["command"] = ["sunrise", *config.get("command", [])[1:]]
+    here = json.loads(json.dumps(config).replace(f"{ROOT}/", ""))  # no path of the machine it ran on
+    (run.kept / "config.json").write_bytes(documents.sealed(here))
     metrics = run.folder / "metrics.jsonl"
     if metrics.exists():
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]

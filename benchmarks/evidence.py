@@ -139,6 +139,11 @@ def ladder() -> Iterator[Run]:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
+def is_peer(run: Run) -> bool:
+    """Whether another library trains it."""
+    return run.algo.startswith("sb3-")
+
+
 def trial(run: Run) -> trials.Run:
     """One of ours, as the executor takes it: what is kept of it is small."""
     small = {"keep": 1, "keep_replay": False, "save_freq": 5_000}
@@ -163,7 +168,8 @@ def keep(run: Run) -> None:
     config, seal = documents.unsealed(json.loads((run.folder / "config.json").read_text()))
     if seal == "broken":
         raise SystemExit(f"{relative(run.folder)}/config.json is damaged.")
-    config["command"] = ["sunrise", *config.get("command", [])[1:]]
+    if not is_peer(run):
+        config["command"] = ["sunrise", *config["command"][1:]]
     here = json.loads(json.dumps(config).replace(f"{ROOT}/", ""))  # no path of the machine it ran on
     (run.kept / "config.json").write_bytes(documents.sealed(here))
     metrics = run.folder / "metrics.jsonl"
@@ -229,8 +235,8 @@ def main() -> None:
     RUNS.mkdir(exist_ok=True)
     os.nice(19)
     chosen = [run for run in chosen if not (run.kept / "eval.csv").exists()]
-    run_peers([run for run in chosen if run.algo.startswith("sb3-")])
-    ours = {trial(run).folder: run for run in chosen if not run.algo.startswith("sb3-")}
+    run_peers([run for run in chosen if is_peer(run)])
+    ours = {trial(run).folder: run for run in chosen if not is_peer(run)}
     for run in ours.values():
         if finished(run):
             keep(run)

@@ -143,16 +143,20 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Result], list[str]]]] = {
 """The document, the result and the text of each section."""
 
 
+def put(document: Path, name: str, lines: list[str]) -> None:
+    """Write lines between the marks of that name in a document."""
+    mark, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, rest = document.read_text().split(mark, 1)
+    text = "\n".join(lines).strip("\n")
+    document.write_text(f"{before}{mark}\n{text}\n{end}{rest.split(end, 1)[1]}")
+
+
 def main() -> None:
     """Put every section whose result is there between its marks."""
     for name, (document, file, section) in SECTIONS.items():
-        text = (HERE.parent / document).read_text()
-        path, mark, end = HERE / "results" / f"{file}.json", f"<!-- {name} -->", f"<!-- /{name} -->"
+        path = HERE / "results" / f"{file}.json"
         if path.exists():
-            before, rest = text.split(mark, 1)
-            lines = "\n".join(section(json.loads(path.read_text())))
-            text = f"{before}{mark}\n{lines}\n{end}{rest.split(end, 1)[1]}"
-            (HERE.parent / document).write_text(text)
+            put(HERE.parent / document, name, section(json.loads(path.read_text())))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """What docs/results/protocol.md asked, answered from the committed rows: writes docs/results/ anew.
 
 `.venv/bin/python benchmarks/verdicts.py` needs no run: it reads benchmarks/results/evidence/. Each rung gets a report,
-as `sunrise report --protocol area` writes it, and in docs/results/README.md the differences that decide, with verdicts.
+as `sunrise report --protocol area` writes it, and in docs/results/README.md, between its marks, the differences that
+decide, with verdicts; the README gets the verdicts alone. What is written around the marks stays.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evidence import KEPT, ROOT, ladder
+from readme import put
 from sunrise.report import statistics
 from sunrise.report.protocols import AREA, LAST, Protocol
 from sunrise.report.report import Options, make_report, write_report
@@ -27,7 +30,7 @@ REACHED = 100.0
 class Question(NamedTuple):
     """Two arms of a rung, compared on some tasks."""
 
-    text: str
+    claim: str
     arm: str
     against: str
 
@@ -46,8 +49,11 @@ class Rung(NamedTuple):
     """What else is told apart, by the end of an arm's name."""
 
 
-SAME = (Question("is ours the learner that Stable-Baselines3's is?", "ours", "sb3"),)
-TABLE1 = (Question("does SUNRISE?", "SUNRISE", "N=1"), Question("does `relative` beside it?", "relative", "SUNRISE"))
+SAME = (Question("ours learns as Stable-Baselines3's does", "ours", "sb3"),)
+TABLE1 = (
+    Question("SUNRISE learns better than one agent", "SUNRISE", "N=1"),
+    Question("`relative` learns better than the paper's weight", "relative", "SUNRISE"),
+)
 RUNGS = (
     Rung(
         "1-base",
@@ -60,12 +66,12 @@ RUNGS = (
         "2-small",
         "Small and powered: which ingredient does what",
         (
-            Question("does the ensemble help at all?", "none", "N=1"),
-            Question("does the paper's weight?", "confidence", "none"),
-            Question("is it more than random weights?", "confidence", "random"),
-            Question("does `relative`?", "relative", "none"),
-            Question("does `inverse_variance`?", "inverse variance", "none"),
-            Question("does UCB?", "confidence", "member"),
+            Question("five agents without weights learn better than one", "none", "N=1"),
+            Question("the paper's weight is better than none", "confidence", "none"),
+            Question("the paper's weight is better than a random one", "confidence", "random"),
+            Question("the weight `relative` is better than none", "relative", "none"),
+            Question("the weight `inverse_variance` is better than none", "inverse variance", "none"),
+            Question("UCB is better than one random member an episode", "confidence", "member"),
         ),
         needed=2,
         conditions=("", " noise"),
@@ -74,9 +80,9 @@ RUNGS = (
         "3-sparse",
         "Figure 3b again: UCB under a sparse reward",
         (
-            Question("does UCB with λ = 1?", "ucb1", "member"),
-            Question("does UCB with λ = 10?", "ucb10", "member"),
-            Question("does the ensemble at all?", "member", "N=1"),
+            Question("UCB with λ = 1 is better than one random member an episode", "ucb1", "member"),
+            Question("UCB with λ = 10 is better than one random member an episode", "ucb10", "member"),
+            Question("five agents, one of them acting an episode, learn better than one", "member", "N=1"),
         ),
     ),
     Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1),
@@ -85,8 +91,8 @@ RUNGS = (
         "5-atari",
         "One Atari game",
         (
-            Question("does SUNRISE?", "SUNRISE", "N=1"),
-            Question("is it more than half the step?", "SUNRISE", "constant"),
+            Question("SUNRISE learns better than one agent", "SUNRISE", "N=1"),
+            Question("the paper's weight is better than the constant 0.5", "SUNRISE", "constant"),
         ),
     ),
 )
@@ -137,7 +143,7 @@ def verdict(rung: Rung, found: Sequence[Answer]) -> str:
     """By the rule that was written down before the runs."""
     up, down = sum(a.sign > 0 for a in found), sum(a.sign < 0 for a in found)
     if rung.same_is_right:
-        return "confirmed: no interval leaves out 0" if not up + down else "refuted: an interval leaves out 0"
+        return "refuted" if up + down else "confirmed, as no interval leaves out 0"
     if up >= rung.needed and not down:
         return "confirmed"
     if down >= rung.needed and not up:
@@ -171,65 +177,96 @@ def time_to(runs: Sequence[Run]) -> list[str]:
     return [f"Timesteps to the first evaluation of {REACHED:.0f} or more:", "", *rows, ""]
 
 
-def section(rung: Rung, runs: Sequence[Run], planned: int) -> list[str]:
-    """A rung of the page."""
-    again = f"`.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`"
-    spent = hours(runs)
-    lines = [f"## {rung.name[0]}. {rung.title}", ""]
-    lines += [
-        f"{len(runs)} of {planned} runs are there; {spent:.1f} hours of one core by the clock (ours alone). "
-        f"Again: {again}."
+class Outcome(NamedTuple):
+    """What came out of a rung by now."""
+
+    rung: Rung
+    runs: Sequence[Run]
+    planned: int
+
+    def asked(self) -> list[tuple[Question, list[Answer]]]:
+        """The questions that have an answer."""
+        pairs = [(question, list(answers(self.rung, question, self.runs))) for question in self.rung.questions]
+        return [(question, found) for question, found in pairs if found]
+
+
+def section(outcome: Outcome) -> list[str]:
+    """A rung of the page of results."""
+    rung, runs, planned = outcome
+    lines = [
+        f"{len(runs)} of {planned} runs are there, {hours(runs):.1f} hours of one core by the clock, as far as it was "
+        f"written down. Again: `.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`."
     ]
     if runs:
-        lines[-1] += f" Everything that was compared: [report]({rung.name}/report.md)."
+        lines[0] += f" Everything that was compared: [report]({rung.name}/report.md)."
     lines.append("")
-    asked = [(question, list(answers(rung, question, runs))) for question in rung.questions]
-    if any(found for _, found in asked):
+    asked = outcome.asked()
+    for question, found in asked:
+        so_far = "" if len(runs) == planned else " so far"
         lines += [
-            "| question | task | runs | areas | difference of areas [95 %] | of last evaluations [95 %] |",
-            "|---|---|---|---|---|---|",
+            f"**{question.claim[0].upper()}{question.claim[1:]}: {verdict(rung, found)}**{so_far} ({len(found)} "
+            f"interval{'s' * (len(found) > 1)}; {question.arm} − {question.against}).",
+            "",
+            "| task | runs | areas | difference of areas [95 %] | of last evaluations [95 %] |",
+            "|---|---|---|---|---|",
         ]
-        for question, found in asked:
-            for a in found:
-                who = f"{question.arm} − {question.against}: {question.text}"
-                counts, means = f"{a.runs[0]}, {a.runs[1]}", f"{a.means[0]:.4g}, {a.means[1]:.4g}"
-                bold = "**" if a.sign else ""
-                lines.append(
-                    f"| {who} | {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |"
-                )
-        lines.append("")
-        lines += [
-            f"- {question.text} **{verdict(rung, found)}** ({len(found)} intervals)."
-            for question, found in asked
-            if found
-        ]
-        if len(runs) < planned:
-            lines.append("- Not all runs are there: these verdicts may change.")
+        for a in found:
+            counts, means = f"{a.runs[0]}, {a.runs[1]}", f"{a.means[0]:.4g}, {a.means[1]:.4g}"
+            bold = "**" if a.sign else ""
+            lines.append(f"| {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |")
         lines.append("")
     return lines + (time_to(runs) if rung.name == "3-sparse" and runs else [])
 
 
+def summary(outcomes: Sequence[Outcome]) -> list[str]:
+    """The README's table: a row a claim."""
+    lines = ["| claim | tasks | runs an arm | verdict |", "|---|---|---|---|"]
+    for outcome in outcomes:
+        so_far = "" if len(outcome.runs) == outcome.planned else ", so far"
+        for question, found in outcome.asked():
+            counts = sorted({count for answer in found for count in answer.runs})
+            seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            tasks = ", ".join(answer.task for answer in found)
+            lines.append(f"| {question.claim} | {tasks} | {seeds} | {verdict(outcome.rung, found)}{so_far} |")
+    return lines
+
+
+def outcomes() -> list[Outcome]:
+    """What is there of every rung; a run that cannot be read is not passed over."""
+    planned = Counter(run.rung for run in ladder())
+    return [Outcome(rung, kept_runs(rung), planned[rung.name]) for rung in RUNGS]
+
+
+def kept_runs(rung: Rung) -> tuple[Run, ...]:
+    """The committed runs of a rung."""
+    if not (KEPT / rung.name).exists():
+        return ()
+    runs, problems = find_runs([KEPT / rung.name])
+    if problems:
+        raise SystemExit("\n".join(problems))
+    return runs
+
+
+def write_report_of(outcome: Outcome) -> None:
+    """A report of everything that can be compared, beside the page of results."""
+    out = PAGES / outcome.rung.name
+    out.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        report = make_report(outcome.runs, Options(protocol="area"), title=outcome.rung.title)
+        write_report(report, Path(folder))
+        for name in ("report.md", "curves.png"):
+            (out / name).write_bytes((Path(folder) / name).read_bytes())
+
+
 def main() -> None:
-    """Write the reports and the sections."""
-    planned: dict[str, int] = {}
-    for run in ladder():
-        planned[run.rung] = planned.get(run.rung, 0) + 1
-    lines: list[str] = []
-    for rung in RUNGS:
-        found = find_runs([KEPT / rung.name]).runs if (KEPT / rung.name).exists() else ()
-        if found:
-            with tempfile.TemporaryDirectory() as folder:
-                report = make_report(found, Options(protocol="area"), title=rung.title)
-                write_report(report, Path(folder))
-                out = PAGES / rung.name
-                out.mkdir(exist_ok=True)
-                for name in ("report.md", "curves.png"):
-                    (out / name).write_bytes((Path(folder) / name).read_bytes())
-        lines += section(rung, found, planned[rung.name])
-    path, mark, end = PAGES / "README.md", "<!-- verdicts -->", "<!-- /verdicts -->"
-    before, rest = path.read_text().split(mark, 1)
-    path.write_text(f"{before}{mark}\n{chr(10).join(lines).rstrip()}\n{end}{rest.split(end, 1)[1]}")
-    print(f"written: {path.relative_to(ROOT)}")
+    """Write the reports, the sections and the summary."""
+    found = outcomes()
+    for outcome in found:
+        if outcome.runs:
+            write_report_of(outcome)
+        put(PAGES / "README.md", outcome.rung.name, section(outcome))
+    put(ROOT / "README.md", "verdicts", summary(found))
+    print(f"written: {PAGES.relative_to(ROOT)} and README.md")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,114 @@
+"""The page of results says what the committed rows say, by the rules that were written before the runs."""
+
+import importlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sunrise.report.results import Run, find_runs
+from tests.report.folders import make_run
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Any:
+    """The script, as a module."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("verdicts")
+    finally:
+        sys.path.pop(0)
+
+
+def block(document: Path, name: str) -> str:
+    """What a document has between the marks of that name."""
+    (found,) = re.findall(f"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", document.read_text(), re.DOTALL)
+    return str(found)
+
+
+def made(root: Path, areas: dict[str, Sequence[float]], env: str = "Hopper-v5") -> tuple[Run, ...]:
+    """Runs of some arms, each with the given areas: two evaluations, one unit below and one above it."""
+    for arm, values in areas.items():
+        for seed, area in enumerate(values, 1):
+            name = f"{env}__{arm}__{seed}".replace(" ", "__")
+            make_run(root / name, (area - 1, area + 1), seed=seed, env_id=env)
+    return find_runs([root]).runs
+
+
+def test_the_pages_are_what_the_committed_rows_give(verdicts: Any) -> None:
+    found = verdicts.outcomes()
+    for outcome in found:
+        expected = "\n".join(verdicts.section(outcome)).strip("\n")
+        assert block(ROOT / "docs/results/README.md", outcome.rung.name) == expected, (
+            "run .venv/bin/python benchmarks/verdicts.py"
+        )
+    assert block(ROOT / "README.md", "verdicts") == "\n".join(verdicts.summary(found))
+
+
+def test_every_committed_run_is_one_that_the_protocol_planned(verdicts: Any) -> None:
+    planned = {(run.rung, run.name) for run in verdicts.ladder()}
+    for outcome in verdicts.outcomes():
+        assert {(outcome.rung.name, run.name) for run in outcome.runs} <= planned
+        assert all(run.finished for run in outcome.runs)
+
+
+def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_arms_lie_apart(
+    verdicts: Any, tmp_path: Path
+) -> None:
+    runs = made(tmp_path, {"SUNRISE": (10, 11, 12), "N=1": (1, 2, 6), "relative": (9, 11, 13)})
+    rung = verdicts.Rung("4-table1", "", verdicts.TABLE1)
+    (better,) = verdicts.answers(rung, verdicts.TABLE1[0], runs)
+    assert (better.runs, better.means) == ((3, 3), (11, 3))
+    assert better.area[0] == 8
+    assert better.last[0] == 8
+    # The lowest draw of the one and the highest of the other, and the other way round.
+    assert 10 - 6 <= better.area[1] < 8 < better.area[2] <= 12 - 1
+    assert better.sign == 1
+    (beside,) = verdicts.answers(rung, verdicts.TABLE1[1], runs)
+    assert beside.area[0] == 0
+    assert beside.sign == 0
+    assert verdicts.verdict(rung, [better]) == "confirmed"
+    assert verdicts.verdict(rung, [beside]) == "undecided"
+
+
+def test_conditions_are_told_apart_and_too_few_runs_are_not_compared(verdicts: Any, tmp_path: Path) -> None:
+    areas = {"none": (5, 6, 7), "N=1": (1, 2, 3), "none noise": (1, 2, 3), "N=1 noise": (5, 6, 7), "random": (1, 2)}
+    runs = made(tmp_path, areas)
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "2-small")
+    plain, noisy = verdicts.answers(rung, verdicts.Question("", "none", "N=1"), runs)
+    assert (plain.task, plain.sign, noisy.task, noisy.sign) == ("Hopper-v5", 1, "Hopper-v5, noisy", -1)
+    assert list(verdicts.answers(rung, verdicts.Question("", "none", "random"), runs)) == []
+
+
+@pytest.mark.parametrize(
+    ("signs", "same", "needed", "expected"),
+    [
+        ((1, 1, 0, 0), False, 2, "confirmed"),
+        ((1, 0, 0, 0), False, 2, "undecided"),
+        ((1, 1, 1, -1), False, 2, "undecided"),
+        ((-1, -1, 0, 0), False, 2, "refuted"),
+        ((1,), False, 1, "confirmed"),
+        ((0, 0), True, 1, "confirmed, as no interval leaves out 0"),
+        ((0, 1), True, 1, "refuted"),
+        ((0, -1), True, 1, "refuted"),
+    ],
+)
+def test_the_rules_are_the_protocols(
+    verdicts: Any, signs: tuple[int, ...], same: bool, needed: int, expected: str
+) -> None:
+    rung = verdicts.Rung("", "", (), same_is_right=same, needed=needed)
+    ends = {1: (2.0, 1.0, 3.0), 0: (0.0, -1.0, 1.0), -1: (-2.0, -3.0, -1.0)}
+    found = [verdicts.Answer("", (3, 3), (0.0, 0.0), ends[sign], ends[0]) for sign in signs]
+    assert verdicts.verdict(rung, found) == expected
+
+
+def test_the_time_to_a_return_counts_runs_that_never_get_there_whole(verdicts: Any, tmp_path: Path) -> None:
+    make_run(tmp_path / "Hopper-v5__ucb1__1", (0, 100, 50))
+    make_run(tmp_path / "Hopper-v5__ucb1__2", (0, 99, 50), seed=2)
+    lines = verdicts.time_to(find_runs([tmp_path]).runs)
+    assert "| ucb1 | 2 | 1 | 2,500 [2,000, 3,000] |" in lines

@@ -3,7 +3,7 @@
 import importlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ def block(document: Path, name: str) -> str:
     return str(found)
 
 
-def made(root: Path, areas: dict[str, Sequence[float]], env: str = "Hopper-v5") -> tuple[Run, ...]:
+def made(root: Path, areas: Mapping[str, Sequence[float]], env: str = "Hopper-v5") -> tuple[Run, ...]:
     """Runs of some arms, each with the given areas: two evaluations, one unit below and one above it."""
     for arm, values in areas.items():
         for seed, area in enumerate(values, 1):

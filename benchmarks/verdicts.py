@@ -7,7 +7,7 @@ decide, with verdicts; the README gets the verdicts alone. What is written aroun
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,36 @@ class Rung(NamedTuple):
     """Effects that confirm, where none contradicts."""
     conditions: tuple[str, ...] = ("",)
     """What else is told apart, by the end of an arm's name."""
+    beside: Callable[[Sequence[Run]], list[str]] | None = None
+    """What is reported beside the differences."""
+
+
+def time_to(runs: Sequence[Run]) -> list[str]:
+    """Timesteps to the first evaluation of 100 or more, arm by arm."""
+    rows = ["| arm | runs | that got there | timesteps, those that never did counted whole |", "|---|---|---|---|"]
+    for arm in dict.fromkeys(run.arm for run in runs):
+        own = [run for run in runs if run.arm == arm]
+        first = [np.flatnonzero(run.evaluations["mean_return"] >= REACHED) for run in own]
+        steps = [
+            run.evaluations["timesteps"][f[0]] if f.size else run.total_timesteps
+            for run, f in zip(own, first, strict=True)
+        ]
+        low, high = statistics.stratified_interval(np.array(steps, float), statistics.mean)
+        got = sum(bool(f.size) for f in first)
+        rows.append(f"| {arm} | {len(own)} | {got} | {np.mean(steps):,.0f} [{low:,.0f}, {high:,.0f}] |")
+    return [f"Timesteps to the first evaluation of {REACHED:.0f} or more:", "", *rows]
+
+
+def weights_seen(runs: Sequence[Run]) -> list[str]:
+    """How the weights of each arm were spread: 5, 50 and 95 % of a minibatch's, and the critics' disagreement."""
+    rows = ["| task | arm | weight: 5 % | 50 % | 95 % | disagreement: 50 % |", "|---|---|---|---|---|---|"]
+    names = ("weight_p05", "weight_p50", "weight_p95", "disagreement_p50")
+    for env, arm in dict.fromkeys((run.env, run.arm) for run in runs):
+        own = [run.metrics for run in runs if (run.env, run.arm) == (env, arm)]
+        means = [np.nanmean(np.concatenate([metrics[f"train/{name}"] for metrics in own])) for name in names]
+        if means[0] < 1:  # an arm without weights has 1 throughout
+            rows.append(f"| {env} | {arm} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+    return ["What the weights were, mean over training and runs:", "", *rows]
 
 
 SAME = (Question("ours learns as Stable-Baselines3's does", "ours", "sb3"),)
@@ -70,11 +100,12 @@ RUNGS = (
             Question("the paper's weight is better than none", "confidence", "none"),
             Question("the paper's weight is better than a random one", "confidence", "random"),
             Question("the weight `relative` is better than none", "relative", "none"),
-            Question("the weight `inverse_variance` is better than none", "inverse variance", "none"),
+            Question("the weight `inverse_variance` is better than none", "inverse_variance", "none"),
             Question("UCB is better than one random member an episode", "confidence", "member"),
         ),
         needed=2,
-        conditions=("", " noise"),
+        conditions=("", "__noise"),
+        beside=weights_seen,
     ),
     Rung(
         "3-sparse",
@@ -84,9 +115,10 @@ RUNGS = (
             Question("UCB with λ = 10 is better than one random member an episode", "ucb10", "member"),
             Question("five agents, one of them acting an episode, learn better than one", "member", "N=1"),
         ),
+        beside=time_to,
     ),
-    Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1),
-    Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1),
+    Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=weights_seen),
+    Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1, beside=weights_seen),
     Rung(
         "5-atari",
         "One Atari game",
@@ -135,7 +167,7 @@ def answers(rung: Rung, question: Question, runs: Sequence[Run]) -> Iterator[Ans
                 continue
             counts, means = (len(area[0]), len(area[1])), (float(area[0].mean()), float(area[1].mean()))
             yield Answer(
-                env + condition.replace(" noise", ", noisy"), counts, means, difference(*area), difference(*last)
+                env + condition.replace("__noise", ", noisy"), counts, means, difference(*area), difference(*last)
             )
 
 
@@ -159,22 +191,6 @@ def shown(estimate: tuple[float, float, float]) -> str:
 def hours(runs: Sequence[Run]) -> float:
     """Machine hours of some runs, a core each, as far as their metrics have the time."""
     return sum(float(np.nanmax(run.metrics["time/elapsed_s"])) for run in runs if run.metrics) / 3600
-
-
-def time_to(runs: Sequence[Run]) -> list[str]:
-    """Rung 3: timesteps to the first evaluation of 100 or more, arm by arm."""
-    rows = ["| arm | runs | that got there | timesteps, those that never did counted whole |", "|---|---|---|---|"]
-    for arm in dict.fromkeys(run.arm for run in runs):
-        own = [run for run in runs if run.arm == arm]
-        first = [np.flatnonzero(run.evaluations["mean_return"] >= REACHED) for run in own]
-        steps = [
-            run.evaluations["timesteps"][f[0]] if f.size else run.total_timesteps
-            for run, f in zip(own, first, strict=True)
-        ]
-        low, high = statistics.stratified_interval(np.array(steps, float), statistics.mean)
-        got = sum(bool(f.size) for f in first)
-        rows.append(f"| {arm} | {len(own)} | {got} | {np.mean(steps):,.0f} [{low:,.0f}, {high:,.0f}] |")
-    return [f"Timesteps to the first evaluation of {REACHED:.0f} or more:", "", *rows, ""]
 
 
 class Outcome(NamedTuple):
@@ -215,7 +231,7 @@ def section(outcome: Outcome) -> list[str]:
             bold = "**" if a.sign else ""
             lines.append(f"| {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |")
         lines.append("")
-    return lines + (time_to(runs) if rung.name == "3-sparse" and runs else [])
+    return lines + (rung.beside(runs) if rung.beside and runs else [])
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[str]:

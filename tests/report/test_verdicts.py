@@ -35,8 +35,7 @@ def made(root: Path, areas: Mapping[str, Sequence[float]], env: str = "Hopper-v5
     """Runs of some arms, each with the given areas: two evaluations, one unit below and one above it."""
     for arm, values in areas.items():
         for seed, area in enumerate(values, 1):
-            name = f"{env}__{arm}__{seed}".replace(" ", "__")
-            make_run(root / name, (area - 1, area + 1), seed=seed, env_id=env)
+            make_run(root / f"{arm}{seed}", (area - 1, area + 1), config={"arm": arm}, seed=seed, env_id=env)
     return find_runs([root]).runs
 
 
@@ -55,6 +54,18 @@ def test_every_committed_run_is_one_that_the_protocol_planned(verdicts: Any) -> 
     for outcome in verdicts.outcomes():
         assert {(outcome.rung.name, run.name) for run in outcome.runs} <= planned
         assert all(run.finished for run in outcome.runs)
+
+
+def test_every_question_is_about_arms_that_the_protocol_planned(verdicts: Any) -> None:
+    for rung in verdicts.RUNGS:
+        arms = {run.arm for run in verdicts.ladder() if run.rung == rung.name}
+        assert arms >= {arm + end for q in rung.questions for arm in (q.arm, q.against) for end in rung.conditions}
+
+
+def test_arms_have_the_names_that_the_protocol_gave_them(verdicts: Any) -> None:
+    planned = {(run.rung, run.name): run.arm for run in verdicts.ladder()}
+    for outcome in verdicts.outcomes():
+        assert all(run.arm == planned[outcome.rung.name, run.name] for run in outcome.runs)
 
 
 def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_arms_lie_apart(
@@ -77,7 +88,7 @@ def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_ar
 
 
 def test_conditions_are_told_apart_and_too_few_runs_are_not_compared(verdicts: Any, tmp_path: Path) -> None:
-    areas = {"none": (5, 6, 7), "N=1": (1, 2, 3), "none noise": (1, 2, 3), "N=1 noise": (5, 6, 7), "random": (1, 2)}
+    areas = {"none": (5, 6, 7), "N=1": (1, 2, 3), "none__noise": (1, 2, 3), "N=1__noise": (5, 6, 7), "random": (1, 2)}
     runs = made(tmp_path, areas)
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "2-small")
     plain, noisy = verdicts.answers(rung, verdicts.Question("", "none", "N=1"), runs)

@@ -23,6 +23,8 @@ from sunrise.report.results import Run, find_runs
 PAGES = ROOT / "docs" / "results"
 FEWEST = 3
 """Runs of an arm without which nothing is compared."""
+TOLD = {"": "", "__noise": ", noisy"}
+"""What a condition adds to the name of a task."""
 REACHED = 100.0
 """The return of rung 3 whose time is reported."""
 
@@ -47,6 +49,8 @@ class Rung(NamedTuple):
     """Effects that confirm, where none contradicts."""
     conditions: tuple[str, ...] = ("",)
     """What else is told apart, by the end of an arm's name."""
+    baseline: str = ""
+    """The arm that the report compares all others with; default: the one with the fewest members."""
     beside: Callable[[Sequence[Run]], list[str]] | None = None
     """What is reported beside the differences."""
 
@@ -71,7 +75,7 @@ def weights_seen(runs: Sequence[Run]) -> list[str]:
     """How the weights of each arm were spread: 5, 50 and 95 % of a minibatch's, and the critics' disagreement."""
     rows = ["| task | arm | weight: 5 % | 50 % | 95 % | disagreement: 50 % |", "|---|---|---|---|---|---|"]
     names = ("weight_p05", "weight_p50", "weight_p95", "disagreement_p50")
-    for env, arm in dict.fromkeys((run.env, run.arm) for run in runs):
+    for env, arm in sorted({(run.env, run.arm) for run in runs}):
         own = [run.metrics for run in runs if (run.env, run.arm) == (env, arm)]
         means = [np.nanmean(np.concatenate([metrics[f"train/{name}"] for metrics in own])) for name in names]
         if means[0] < 1:  # an arm without weights has 1 throughout
@@ -105,6 +109,7 @@ RUNGS = (
         ),
         needed=2,
         conditions=("", "__noise"),
+        baseline="none",
         beside=weights_seen,
     ),
     Rung(
@@ -115,6 +120,7 @@ RUNGS = (
             Question("UCB with λ = 10 is better than one random member an episode", "ucb10", "member"),
             Question("five agents, one of them acting an episode, learn better than one", "member", "N=1"),
         ),
+        baseline="member",
         beside=time_to,
     ),
     Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=weights_seen),
@@ -166,9 +172,7 @@ def answers(rung: Rung, question: Question, runs: Sequence[Run]) -> Iterator[Ans
             if min(map(len, area)) < FEWEST:
                 continue
             counts, means = (len(area[0]), len(area[1])), (float(area[0].mean()), float(area[1].mean()))
-            yield Answer(
-                env + condition.replace("__noise", ", noisy"), counts, means, difference(*area), difference(*last)
-            )
+            yield Answer(env + TOLD[condition], counts, means, difference(*area), difference(*last))
 
 
 def verdict(rung: Rung, found: Sequence[Answer]) -> str:
@@ -242,7 +246,8 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
         for question, found in outcome.asked():
             counts = sorted({count for answer in found for count in answer.runs})
             seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            tasks = ", ".join(answer.task for answer in found)
+            tasks = ", ".join(dict.fromkeys(answer.task.removesuffix(", noisy") for answer in found))
+            tasks += ", each with noisy rewards too" * ("__noise" in outcome.rung.conditions)
             lines.append(f"| {question.claim} | {tasks} | {seeds} | {verdict(outcome.rung, found)}{so_far} |")
     return lines
 
@@ -263,12 +268,20 @@ def kept_runs(rung: Rung) -> tuple[Run, ...]:
     return runs
 
 
+def by_condition(rung: Rung, run: Run) -> Run:
+    """A run under a condition as one of a task of its own: arms are then the same on all tasks."""
+    condition = max((c for c in rung.conditions if run.arm.endswith(c)), key=len)
+    return run._replace(env=run.env + TOLD[condition], arm=run.arm.removesuffix(condition))
+
+
 def write_report_of(outcome: Outcome) -> None:
     """A report of everything that can be compared, beside the page of results."""
-    out = PAGES / outcome.rung.name
+    rung = outcome.rung
+    out = PAGES / rung.name
     out.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        report = make_report(outcome.runs, Options(protocol="area"), title=outcome.rung.title)
+        options = Options(protocol="area", baseline=rung.baseline)
+        report = make_report([by_condition(rung, run) for run in outcome.runs], options, title=rung.title)
         write_report(report, Path(folder))
         for name in ("report.md", "curves.png"):
             (out / name).write_bytes((Path(folder) / name).read_bytes())

@@ -18,6 +18,7 @@ from PIL import Image
 
 from sunrise.cli import main
 from sunrise.errors import SunriseError
+from sunrise.report.figures import draw_curves
 from sunrise.report.protocols import AREA, BEST, LAST, at_env_steps, mean_of_last, protocol
 from sunrise.report.published import published_for
 from sunrise.report.report import TABLE_NAMES, Options, Report, as_document, make_report, report_of, write_report
@@ -408,3 +409,15 @@ def test_a_small_report_takes_less_than_a_second_and_imports_nothing_that_comput
         heavy, seconds = json.loads(done.stdout.splitlines()[-1])
         assert heavy == []
         assert seconds < 1.0
+
+
+def test_a_long_text_and_many_arms_take_nothing_from_the_panels(tmp_path: Path) -> None:
+    runs = report_of([make_arms(tmp_path, seeds=1)], QUICK).curves
+    many = [curve._replace(arm=f"arm {number}") for number in range(20) for curve in runs[:1]]
+
+    def panel(figure: Any) -> float:
+        figure.canvas.draw()
+        return float(figure.axes[0].get_window_extent().height / figure.dpi)
+
+    few = panel(draw_curves(runs, "A title."))
+    assert panel(draw_curves(many, "A title.", ["a caution of many words " * 30] * 5)) > 0.95 * few > 2.5

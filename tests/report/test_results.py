@@ -240,3 +240,11 @@ def test_a_config_without_a_checksum_is_of_an_older_version_and_is_read(tmp_path
     path.write_bytes(sealed({"algo": 3}))
     with pytest.raises(SunriseError, match="names no algorithm"):
         read_run(path.parent)
+
+
+def test_the_temperature_of_a_weight_is_a_part_of_the_weight_and_alone_a_setting(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", weighting="confidence", weight_temperature=20.0)
+    make_run(tmp_path / "b", weighting="relative", weight_temperature=1.0)
+    assert list(differences(find_runs([tmp_path]).runs)) == ["weighting"]
+    make_run(tmp_path / "c", weighting="relative", weight_temperature=2.0)
+    assert list(differences(find_runs([tmp_path]).runs)) == ["weighting", "weight_temperature"]

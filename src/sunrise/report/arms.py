@@ -94,6 +94,8 @@ def differences(runs: Sequence[Run], ignored: Sequence[str] = LENGTHS) -> dict[s
             found[name] = tuple(dict.fromkeys(value for values in known.values() for value in values))
     if {"ensemble_size", "weighting"} <= found.keys() and all(_by_itself(run) for run in runs if run.algo):
         del found["weighting"]
+    if {"weighting", "weight_temperature"} <= found.keys() and _follows(runs, "weight_temperature", "weighting"):
+        del found["weight_temperature"]
     return found
 
 
@@ -106,6 +108,12 @@ def telling(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
             if len({(kind[0], *(kind[1 + place] for place in chosen)) for kind in kinds}) == len(kinds):
                 return [ordered[place] for place in chosen]
     return ordered
+
+
+def _follows(runs: Sequence[Run], name: str, other: str) -> bool:
+    """Whether a setting has one value for each value of another: then it is a part of that difference."""
+    pairs = {(setting(run, other), setting(run, name)) for run in runs if run.algo}
+    return len(pairs) == len({first for first, _ in pairs})
 
 
 def _by_itself(run: Run) -> bool:

@@ -28,6 +28,9 @@ FEW = 5
 """Runs that can be told apart behind the mean."""
 LETTERS = 17
 """Small letters in an inch."""
+LEGEND_COLUMNS = 4
+PANEL, LEGEND_ROW, LINE, MARGIN = 3.6, 0.22, 0.125, 0.6
+"""Inches: the height of a panel, of a row of the legend, of a line of small letters, and what else there is."""
 
 
 def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (), band: str = "") -> "Figure":
@@ -40,7 +43,10 @@ def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (
     across = min(max(len(envs), 1), ACROSS)
     down = max(math.ceil(len(envs) / across), 1)
     width = max(4.6 * across, 7.0)
-    figure = Figure(figsize=(width, 3.6 * down + 1.4), layout="constrained")
+    told = [shown(f"{title} {band}"), *(CAUTION + shown(text) for text in cautions)]
+    below = [line for text in told for line in textwrap.wrap(text, int(LETTERS * width))]
+    beside = LEGEND_ROW * math.ceil(len(arms) / LEGEND_COLUMNS) + LINE * len(below)  # takes nothing from the panels
+    figure = Figure(figsize=(width, PANEL * down + beside + MARGIN), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
     simulated = any(run.action_repeat > 1 for curve in curves for run in curve.runs)
     for axis in axes.flat[len(envs) :]:
@@ -62,13 +68,11 @@ def draw_curves(curves: Sequence[Curve], title: str, cautions: Sequence[str] = (
         handles,
         [" " + textwrap.shorten(shown(arm), LONGEST, placeholder=" …") for arm in arms],
         loc="outside upper center",
-        ncols=min(len(arms), 4),
+        ncols=min(len(arms), LEGEND_COLUMNS),
         fontsize=9,
     )
-    warned = [textwrap.fill(CAUTION + shown(text), int(LETTERS * width)) for text in cautions]
-    text = textwrap.fill(shown(f"{title} {band}"), int(LETTERS * width))
-    below = figure.supxlabel("\n".join([text, *warned]), fontsize=7, ha="left", x=0.01)
-    for part in (*legend.get_texts(), below):
+    text = figure.supxlabel("\n".join(below), fontsize=7, ha="left", x=0.01)
+    for part in (*legend.get_texts(), text):
         part.set_parse_math(False)
     return figure
 

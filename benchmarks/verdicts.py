@@ -211,6 +211,12 @@ class Outcome(NamedTuple):
         return [(question, found) for question, found in pairs if found]
 
 
+def by_condition(rung: Rung, run: Run) -> Run:
+    """A run under a condition as one of a task of its own: arms are then the same on all tasks."""
+    condition = max((c for c in rung.conditions if run.arm.endswith(c)), key=len)
+    return run._replace(env=run.env + TOLD[condition], arm=run.arm.removesuffix(condition))
+
+
 def section(outcome: Outcome) -> list[str]:
     """A rung of the page of results."""
     rung, runs, planned = outcome
@@ -236,7 +242,7 @@ def section(outcome: Outcome) -> list[str]:
             bold = "**" if a.sign else ""
             lines.append(f"| {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |")
         lines.append("")
-    return lines + (rung.beside(runs) if rung.beside and runs else [])
+    return lines + (rung.beside([by_condition(rung, run) for run in runs]) if rung.beside and runs else [])
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[str]:
@@ -267,12 +273,6 @@ def kept_runs(rung: Rung) -> tuple[Run, ...]:
     if problems:
         raise SystemExit("\n".join(problems))
     return runs
-
-
-def by_condition(rung: Rung, run: Run) -> Run:
-    """A run under a condition as one of a task of its own: arms are then the same on all tasks."""
-    condition = max((c for c in rung.conditions if run.arm.endswith(c)), key=len)
-    return run._replace(env=run.env + TOLD[condition], arm=run.arm.removesuffix(condition))
 
 
 def write_report_of(outcome: Outcome) -> None:

@@ -51,6 +51,8 @@ class Rung(NamedTuple):
     """What else is told apart, by the end of an arm's name."""
     baseline: str = ""
     """The arm that the report compares all others with; default: the one with the fewest members."""
+    joint: str = ""
+    """A claim that its questions but the last decide together."""
     beside: Callable[[Sequence[Run]], list[str]] | None = None
     """What is reported beside the differences."""
 
@@ -121,6 +123,7 @@ RUNGS = (
             Question("UCB with λ = 10 is better than one random member an episode", "ucb10", "member"),
             Question("five agents, one of them acting an episode, learn better than one", "member", "N=1"),
         ),
+        joint="UCB is better than one random member an episode, with either λ",
         baseline="member",
         beside=time_to,
     ),
@@ -198,6 +201,14 @@ def hours(runs: Sequence[Run]) -> float:
     return sum(float(np.nanmax(run.metrics["time/elapsed_s"])) for run in runs if run.metrics) / 3600
 
 
+class Verdict(NamedTuple):
+    """A claim, the answers that it rests on, and which arms they compare."""
+
+    claim: str
+    answers: list[Answer]
+    compared: str
+
+
 class Outcome(NamedTuple):
     """What came out of a rung by now."""
 
@@ -205,10 +216,16 @@ class Outcome(NamedTuple):
     runs: Sequence[Run]
     planned: int
 
-    def asked(self) -> list[tuple[Question, list[Answer]]]:
-        """The questions that have an answer."""
-        pairs = [(question, list(answers(self.rung, question, self.runs))) for question in self.rung.questions]
-        return [(question, found) for question, found in pairs if found]
+    def asked(self) -> list[Verdict]:
+        """The claims that have answers."""
+        found = [
+            Verdict(q.claim, list(answers(self.rung, q, self.runs)), f"{q.arm} − {q.against}")
+            for q in self.rung.questions
+        ]
+        if self.rung.joint:
+            together = [answer for one in found[:-1] for answer in one.answers]
+            found.append(Verdict(self.rung.joint, together, "; ".join(one.compared for one in found[:-1])))
+        return [one for one in found if one.answers]
 
 
 def by_condition(rung: Rung, run: Run) -> Run:
@@ -227,12 +244,11 @@ def section(outcome: Outcome) -> list[str]:
     if runs:
         lines[0] += f" Everything that was compared: [report]({rung.name}/report.md)."
     lines.append("")
-    asked = outcome.asked()
-    for question, found in asked:
+    for claim, found, compared in outcome.asked():
         so_far = "" if len(runs) == planned else " so far"
         lines += [
-            f"**{question.claim[0].upper()}{question.claim[1:]}: {verdict(rung, found)}**{so_far} ({len(found)} "
-            f"interval{'s' * (len(found) > 1)}; {question.arm} − {question.against}).",
+            f"**{claim[0].upper()}{claim[1:]}: {verdict(rung, found)}**{so_far} ({len(found)} "
+            f"interval{'s' * (len(found) > 1)}; {compared}).",
             "",
             "| task | runs | areas | difference of areas [95 %] | of last evaluations [95 %] |",
             "|---|---|---|---|---|",
@@ -250,12 +266,12 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
     lines = ["| claim | tasks | runs an arm | verdict |", "|---|---|---|---|"]
     for outcome in outcomes:
         so_far = "" if len(outcome.runs) == outcome.planned else ", so far"
-        for question, found in outcome.asked():
+        for claim, found, _ in outcome.asked():
             counts = sorted({count for answer in found for count in answer.runs})
             seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
             tasks = ", ".join(dict.fromkeys(answer.task.removesuffix(", noisy") for answer in found))
             tasks += ", each with noisy rewards too" * ("__noise" in outcome.rung.conditions)
-            lines.append(f"| {question.claim} | {tasks} | {seeds} | {verdict(outcome.rung, found)}{so_far} |")
+            lines.append(f"| {claim} | {tasks} | {seeds} | {verdict(outcome.rung, found)}{so_far} |")
     return lines
 
 

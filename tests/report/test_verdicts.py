@@ -123,3 +123,15 @@ def test_the_time_to_a_return_counts_runs_that_never_get_there_whole(verdicts: A
     make_run(tmp_path / "Hopper-v5__ucb1__2", (0, 99, 50), seed=2)
     lines = verdicts.time_to(find_runs([tmp_path]).runs)
     assert "| ucb1 | 2 | 1 | 2,500 [2,000, 3,000] |" in lines
+
+
+@pytest.mark.parametrize(("ten", "expected"), [((5, 5, 6), "confirmed"), ((0, 0, 1), "undecided")])
+def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
+    verdicts: Any, tmp_path: Path, ten: tuple[int, ...], expected: str
+) -> None:
+    runs = made(tmp_path, {"ucb1": (9, 9, 10), "ucb10": ten, "member": (4, 5, 6), "N=1": (4, 5, 6)})
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")
+    *_, joint = verdicts.Outcome(rung, runs, 12).asked()
+    assert joint.claim == rung.joint
+    assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
+    assert verdicts.verdict(rung, joint.answers) == expected

@@ -223,8 +223,9 @@ class Outcome(NamedTuple):
             for q in self.rung.questions
         ]
         if self.rung.joint:
-            together = [answer for one in found[:-1] for answer in one.answers]
-            found.append(Verdict(self.rung.joint, together, "; ".join(one.compared for one in found[:-1])))
+            parts = found[:-1]
+            together = [answer for one in parts for answer in one.answers]
+            found.insert(-1, Verdict(self.rung.joint, together, "; ".join(one.compared for one in parts)))
         return [one for one in found if one.answers]
 
 
@@ -250,6 +251,10 @@ def section(outcome: Outcome) -> list[str]:
             f"**{claim[0].upper()}{claim[1:]}: {verdict(rung, found)}**{so_far} ({len(found)} "
             f"interval{'s' * (len(found) > 1)}; {compared}).",
             "",
+        ]
+        if claim == rung.joint:  # its rows stand above
+            continue
+        lines += [
             "| task | runs | areas | difference of areas [95 %] | of last evaluations [95 %] |",
             "|---|---|---|---|---|",
         ]

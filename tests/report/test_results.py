@@ -248,3 +248,11 @@ def test_the_temperature_of_a_weight_is_a_part_of_the_weight_and_alone_a_setting
     assert list(differences(find_runs([tmp_path]).runs)) == ["weighting"]
     make_run(tmp_path / "c", weighting="relative", weight_temperature=2.0)
     assert list(differences(find_runs([tmp_path]).runs)) == ["weighting", "weight_temperature"]
+
+
+def test_the_lambda_of_a_run_that_does_not_explore_by_ucb_is_no_difference(tmp_path: Path) -> None:
+    make_run(tmp_path / "a", exploration="member", ucb_lambda=1.0)
+    make_run(tmp_path / "b", exploration="ucb", ucb_lambda=10.0)
+    assert list(differences(find_runs([tmp_path]).runs)) == ["exploration"]
+    make_run(tmp_path / "c", exploration="ucb", ucb_lambda=5.0)
+    assert sorted(differences(find_runs([tmp_path]).runs)) == ["exploration", "ucb_lambda"]

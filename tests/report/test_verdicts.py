@@ -131,7 +131,8 @@ def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
 ) -> None:
     runs = made(tmp_path, {"ucb1": (9, 9, 10), "ucb10": ten, "member": (4, 5, 6), "N=1": (4, 5, 6)})
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")
-    *_, joint = verdicts.Outcome(rung, runs, 12).asked()
-    assert joint.claim == rung.joint
+    outcome = verdicts.Outcome(rung, runs, 12)
+    joint = next(one for one in outcome.asked() if one.claim == rung.joint)
     assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
     assert verdicts.verdict(rung, joint.answers) == expected
+    assert sum(line.startswith("| Hopper-v5 | 3, 3 |") for line in verdicts.section(outcome)) == 3  # none twice

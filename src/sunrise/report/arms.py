@@ -64,8 +64,9 @@ def setting(run: Run, name: str) -> Value:
 
 
 def has(run: Run, name: str) -> bool:
-    """Whether a run says what a setting of it was."""
-    return name == "algo" or name in run.settings
+    """Whether a run says what a setting of it was, and it did something: λ is for UCB alone."""
+    without = name == "ucb_lambda" and run.settings.get("exploration", "ucb") != "ucb"
+    return name == "algo" or (name in run.settings and not without)
 
 
 def plain(value: Value) -> str:

@@ -82,7 +82,7 @@ def weights_seen(runs: Sequence[Run]) -> list[str]:
         means = [np.nanmean(np.concatenate([metrics[f"train/{name}"] for metrics in own])) for name in names]
         if means[0] < 1:  # an arm without weights has 1 throughout
             rows.append(f"| {env} | {arm} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
-    return ["What the weights were, mean over training and runs:", "", *rows]
+    return ["What the weights were, mean over training and runs:", "", *rows] if rows[2:] else []
 
 
 SAME = (Question("ours learns as Stable-Baselines3's does", "ours", "sb3"),)

@@ -224,10 +224,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the runs and which are kept")
     parser.add_argument("--rungs", nargs="*", default=[], help="only these, such as 1-base")
+    parser.add_argument("--arms", nargs="*", default=[], help="only these, such as SUNRISE, in the order given")
     parser.add_argument("--workers", type=int, default=0, help="runs side by side; default: as many as cores")
     parser.add_argument("--ray-address", help="a Ray cluster instead")
     options = parser.parse_args()
     chosen = [run for run in ladder() if not options.rungs or run.rung in options.rungs]
+    if options.arms:
+        chosen = sorted((r for r in chosen if r.arm in options.arms), key=lambda run: options.arms.index(run.arm))
     if options.list:
         for run in chosen:
             print("kept" if (run.kept / "eval.csv").exists() else "    ", run.rung, run.name)

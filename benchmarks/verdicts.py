@@ -197,8 +197,8 @@ def shown(estimate: tuple[float, float, float]) -> str:
 
 
 def hours(runs: Sequence[Run]) -> float:
-    """Machine hours of some runs, a core each, as far as their metrics have the time."""
-    return sum(float(np.nanmax(run.metrics["time/elapsed_s"])) for run in runs if run.metrics) / 3600
+    """Machine hours of some runs, a core each, as far as they are known; what came before a stop counts too."""
+    return sum(float(run.evaluations["hours"][-1]) for run in runs if "hours" in run.evaluations)
 
 
 class Verdict(NamedTuple):

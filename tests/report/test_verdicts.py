@@ -136,3 +136,11 @@ def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
     assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
     assert verdicts.verdict(rung, joint.answers) == expected
     assert sum(line.startswith("| Hopper-v5 | 3, 3 |") for line in verdicts.section(outcome)) == 3  # none twice
+
+
+def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, tmp_path: Path) -> None:
+    rows = [{"timesteps": t, "time/elapsed_s": s} for t, s in ((1000, 3600.0), (2000, 7200.0), (3000, 1800.0))]
+    make_run(tmp_path / "stopped", metrics=rows)
+    make_run(tmp_path / "whole", seed=2)  # an hour every 1,000 timesteps
+    make_run(tmp_path / "unknown", seed=3, metrics=[])
+    assert verdicts.hours(find_runs([tmp_path]).runs) == pytest.approx(2.5 + 3)

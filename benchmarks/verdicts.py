@@ -7,7 +7,8 @@ decide, with verdicts; the README gets the verdicts alone. What is written aroun
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class Rung(NamedTuple):
     """The arm that the report compares all others with; default: the one with the fewest members."""
     joint: str = ""
     """A claim that its questions but the last decide together."""
-    beside: Callable[[Sequence[Run]], list[str]] | None = None
+    beside: tuple[Callable[[Sequence[Run]], list[str]], ...] = ()
     """What is reported beside the differences."""
 
 
@@ -85,6 +86,34 @@ def weights_seen(runs: Sequence[Run]) -> list[str]:
     return ["What the weights were, mean over training and runs:", "", *rows] if rows[2:] else []
 
 
+def training_seen(runs: Sequence[Run]) -> list[str]:
+    """What episodes of training earned, where noise and exploration act, beside what was evaluated: arm by arm."""
+    rows = [
+        "| task | arm | runs | training | its last tenth | evaluations | their last tenth |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for env, arm in sorted({(run.env, run.arm) for run in runs}):
+        own = [run for run in runs if (run.env, run.arm) == (env, arm)]
+        earned = [run.metrics["rollout/return_mean"] for run in own]
+        judged = [run.evaluations["mean_return"] for run in own]
+        means = [
+            f"{mean_over_runs(part):.4g}"
+            for returns in (earned, judged)
+            for part in (returns, map(last_tenth, returns))
+        ]
+        rows.append(f"| {env} | {arm} | {len(own)} | {' | '.join(means)} |")
+    return ["What training earned, with its noise and exploration, and what was evaluated, mean over runs:", "", *rows]
+
+
+def last_tenth(values: np.ndarray) -> np.ndarray:
+    return values[-max(len(values) // 10, 1) :]
+
+
+def mean_over_runs(runs: Iterable[np.ndarray]) -> float:
+    """All runs count the same; an episode that did not end has no return."""
+    return float(np.mean([np.nanmean(values) for values in runs]))
+
+
 SAME = (Question("ours learns as Stable-Baselines3's does", "ours", "sb3"),)
 SAME_AGAIN = (SAME[0]._replace(claim="ours learns as Stable-Baselines3's does, with other seeds"),)
 TABLE1 = (
@@ -113,7 +142,7 @@ RUNGS = (
         needed=2,
         conditions=("", "__noise"),
         baseline="none",
-        beside=weights_seen,
+        beside=(weights_seen,),
     ),
     Rung(
         "3-sparse",
@@ -125,10 +154,10 @@ RUNGS = (
         ),
         joint="UCB is better than one random member an episode, with either λ",
         baseline="member",
-        beside=time_to,
+        beside=(time_to,),
     ),
-    Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=weights_seen),
-    Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1, beside=weights_seen),
+    Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=(weights_seen, training_seen)),
+    Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1, beside=(weights_seen, training_seen)),
     Rung(
         "5-atari",
         "One Atari game",
@@ -263,7 +292,11 @@ def section(outcome: Outcome) -> list[str]:
             bold = "**" if a.sign else ""
             lines.append(f"| {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |")
         lines.append("")
-    return lines + (rung.beside([by_condition(rung, run) for run in runs]) if rung.beside and runs else [])
+    if runs:
+        told = [by_condition(rung, run) for run in runs]
+        parts = [part for beside in rung.beside if (part := beside(told))]
+        lines += chain.from_iterable([*part, ""] for part in parts)
+    return lines
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[str]:

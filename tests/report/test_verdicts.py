@@ -144,3 +144,14 @@ def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, t
     make_run(tmp_path / "whole", seed=2)  # an hour every 1,000 timesteps
     make_run(tmp_path / "unknown", seed=3, metrics=[])
     assert verdicts.hours(find_runs([tmp_path]).runs) == pytest.approx(2.5 + 3)
+
+
+def test_what_training_earned_stands_beside_what_was_evaluated(verdicts: Any, tmp_path: Path) -> None:
+    for seed, extra in ((1, 0.0), (2, 10.0)):
+        returns = [*(float(step) + extra for step in range(1, 20)), 120.0 + extra]
+        rows = [{"timesteps": 1000 * (i + 1), "rollout/return_mean": 2 * value} for i, value in enumerate(returns)]
+        rows[4]["rollout/return_mean"] = None  # no episode ended: 2 * (5 + extra) is left out
+        make_run(tmp_path / f"{seed}", returns, config={"arm": "SUNRISE"}, metrics=rows, seed=seed)
+    lines = verdicts.training_seen(find_runs([tmp_path]).runs)
+    # By hand: 1 + ... + 19 + 120 = 310. Evaluations 310 / 20 + 5 = 20.5; training (620 - 10) / 19 and (1020 - 30) / 19.
+    assert lines[-1] == "| Hopper-v5 | SUNRISE | 2 | 42.11 | 149 | 20.5 | 74.5 |"

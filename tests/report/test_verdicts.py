@@ -149,6 +149,7 @@ def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, t
 def test_what_training_earned_stands_beside_what_was_evaluated(verdicts: Any, tmp_path: Path) -> None:
     for seed, extra in ((1, 0.0), (2, 10.0)):
         returns = [*(float(step) + extra for step in range(1, 20)), 120.0 + extra]
+        rows: list[dict[str, Any]]
         rows = [{"timesteps": 1000 * (i + 1), "rollout/return_mean": 2 * value} for i, value in enumerate(returns)]
         rows[4]["rollout/return_mean"] = None  # no episode ended: 2 * (5 + extra) is left out
         make_run(tmp_path / f"{seed}", returns, config={"arm": "SUNRISE"}, metrics=rows, seed=seed)

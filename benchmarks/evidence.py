@@ -223,8 +223,9 @@ def run_peers(runs: Sequence[Run]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the runs and which are kept")
-    parser.add_argument("--rungs", nargs="*", default=[], help="only these, such as 1-base")
-    parser.add_argument("--arms", nargs="*", default=[], help="only these, such as SUNRISE, in the order given")
+    rungs, arms = {run.rung for run in ladder()}, {run.arm for run in ladder()}
+    parser.add_argument("--rungs", nargs="*", default=[], choices=sorted(rungs), help="only these")
+    parser.add_argument("--arms", nargs="*", default=[], choices=sorted(arms), help="only these, in the order given")
     parser.add_argument("--workers", type=int, default=0, help="runs side by side; default: as many as cores")
     parser.add_argument("--ray-address", help="a Ray cluster instead")
     options = parser.parse_args()

@@ -12,10 +12,11 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sunrise.config.presets import AUTHORS_SAC
 from sunrise.experiments import runs as trials
 from sunrise.experiments.cores import usable
 from sunrise.experiments.executor import Execution, execute
@@ -87,7 +88,10 @@ SPARSE: dict[str, dict[str, Any]] = {
     "ucb1": {"ucb_lambda": 1.0},
     "ucb10": {"ucb_lambda": 10.0},
 }
+HOPPER = "sunrise/Hopper-v0"
+LONG = {"total_timesteps": 100_000, "eval_freq": 5_000, "eval_episodes": 10}
 TABLE1: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "relative": {"weighting": "relative"}}
+CHECKS: dict[str, dict[str, Any]] = {"batch64": {"batch_size": 64}, "authors": {**AUTHORS_SAC, "eval_steps": 0}}
 ATARI: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "constant": {"weighting": "constant"}}
 
 
@@ -117,12 +121,16 @@ def sparse() -> Iterator[Run]:
         yield Run("3-sparse", "dmc/cartpole-swingup_sparse", arm, seed, "sac", {**length, **own})
 
 
-def table1() -> Iterator[Run]:
-    length = {"total_timesteps": 100_000, "eval_freq": 5_000, "eval_episodes": 10}
-    for env in ("sunrise/Hopper-v0", "sunrise/Ant-v0", "sunrise/Walker-v0", "sunrise/Cheetah-v0"):
+def table1(rung: str, *envs: str) -> Iterator[Run]:
+    for env in envs:
         for seed, arm in [*product(range(1, 6), ("N=1", "SUNRISE")), *product(range(1, 6), ("relative",))]:
-            rung = "4-table1" if "Hopper" in env else "5-table1"
-            yield Run(rung, env, arm, seed, "sac", {**length, **TABLE1[arm]})
+            yield Run(rung, env, arm, seed, "sac", {**LONG, **TABLE1[arm]})
+
+
+def checks() -> Iterator[Run]:
+    """One agent on the task of rung 4, with other settings than ours."""
+    for (arm, own), seed in product(CHECKS.items(), range(1, 6)):
+        yield Run("4-checks", HOPPER, arm, seed, "sac", {**TABLE1["N=1"], **own, **LONG})
 
 
 def atari() -> Iterator[Run]:
@@ -133,7 +141,14 @@ def atari() -> Iterator[Run]:
 
 def ladder() -> Iterator[Run]:
     """Every run in the order in which they are made: all arms of a seed before the next seed."""
-    return chain(base_learners(), two_sacs("1-again", range(4, 11)), small(), sparse(), table1(), atari())
+    yield from base_learners()
+    yield from two_sacs("1-again", range(4, 11))
+    yield from small()
+    yield from sparse()
+    yield from table1("4-table1", HOPPER)
+    yield from checks()
+    yield from table1("5-table1", "sunrise/Ant-v0", "sunrise/Walker-v0", "sunrise/Cheetah-v0")
+    yield from atari()
 
 
 # -- running -----------------------------------------------------------------------------------------------------------

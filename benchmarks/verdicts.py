@@ -7,7 +7,7 @@ decide, with verdicts; the README gets the verdicts alone. What is written aroun
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +56,13 @@ class Rung(NamedTuple):
     """A claim that its questions but the last decide together."""
     beside: tuple[Callable[[Sequence[Run]], list[str]], ...] = ()
     """What is reported beside the differences."""
+    borrows: str = ""
+    """Another rung, whose runs of the arms that its questions name are compared too."""
+
+    @property
+    def arms(self) -> set[str]:
+        """What its questions name, under every condition."""
+        return {arm + end for q in self.questions for arm in (q.arm, q.against) for end in self.conditions}
 
 
 def time_to(runs: Sequence[Run]) -> list[str]:
@@ -157,6 +164,17 @@ RUNGS = (
         beside=(time_to,),
     ),
     Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=(weights_seen, training_seen)),
+    Rung(
+        "4-checks",
+        "One agent on Hopper, with other settings than ours",
+        (
+            Question("one agent learns better from a batch of 256 than from one of 64", "N=1", "batch64"),
+            Question("one agent learns better with our switches than with the authors'", "N=1", "authors"),
+        ),
+        baseline="N=1",
+        beside=(training_seen,),
+        borrows="4-table1",
+    ),
     Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1, beside=(weights_seen, training_seen)),
     Rung(
         "5-atari",
@@ -244,11 +262,18 @@ class Outcome(NamedTuple):
     rung: Rung
     runs: Sequence[Run]
     planned: int
+    borrowed: Sequence[Run] = ()
+    """What another rung made of the same arms."""
+
+    @property
+    def compared(self) -> list[Run]:
+        """All that its questions are answered from, each condition as a task of its own."""
+        return [by_condition(self.rung, run) for run in (*self.borrowed, *self.runs)]
 
     def asked(self) -> list[Verdict]:
         """The claims that have answers."""
         found = [
-            Verdict(q.claim, list(answers(self.rung, q, self.runs)), f"{q.arm} − {q.against}")
+            Verdict(q.claim, list(answers(self.rung, q, [*self.borrowed, *self.runs])), f"{q.arm} − {q.against}")
             for q in self.rung.questions
         ]
         if self.rung.joint:
@@ -266,7 +291,7 @@ def by_condition(rung: Rung, run: Run) -> Run:
 
 def section(outcome: Outcome) -> list[str]:
     """A rung of the page of results."""
-    rung, runs, planned = outcome
+    rung, runs, planned = outcome.rung, outcome.runs, outcome.planned
     lines = [
         f"{len(runs)} of {planned} runs are there, {hours(runs):.1f} hours of one core by the clock, as far as it was "
         f"written down. Again: `.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`."
@@ -293,8 +318,7 @@ def section(outcome: Outcome) -> list[str]:
             lines.append(f"| {a.task} | {counts} | {means} | {bold}{shown(a.area)}{bold} | {shown(a.last)} |")
         lines.append("")
     if runs:
-        told = [by_condition(rung, run) for run in runs]
-        parts = [part for beside in rung.beside if (part := beside(told))]
+        parts = [part for beside in rung.beside if (part := beside(outcome.compared))]
         lines += chain.from_iterable([*part, ""] for part in parts)
     return lines
 
@@ -316,14 +340,20 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
 def outcomes() -> list[Outcome]:
     """What is there of every rung; a run that cannot be read is not passed over."""
     planned = Counter(run.rung for run in ladder())
-    return [Outcome(rung, kept_runs(rung), planned[rung.name]) for rung in RUNGS]
+    kept = {rung.name: kept_runs(rung.name) for rung in RUNGS}
+    return [Outcome(rung, kept[rung.name], planned[rung.name], borrowed(rung, kept)) for rung in RUNGS]
 
 
-def kept_runs(rung: Rung) -> tuple[Run, ...]:
+def borrowed(rung: Rung, kept: Mapping[str, Sequence[Run]]) -> list[Run]:
+    """What another rung made of the arms that this one asks about."""
+    return [run for run in kept.get(rung.borrows, ()) if run.arm in rung.arms]
+
+
+def kept_runs(rung: str) -> tuple[Run, ...]:
     """The committed runs of a rung."""
-    if not (KEPT / rung.name).exists():
+    if not (KEPT / rung).exists():
         return ()
-    runs, problems = find_runs([KEPT / rung.name])
+    runs, problems = find_runs([KEPT / rung])
     if problems:
         raise SystemExit("\n".join(problems))
     return runs
@@ -336,7 +366,7 @@ def write_report_of(outcome: Outcome) -> None:
     out.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         options = Options(protocol="area", baseline=rung.baseline)
-        report = make_report([by_condition(rung, run) for run in outcome.runs], options, title=rung.title)
+        report = make_report(outcome.compared, options, title=rung.title)
         write_report(report, Path(folder))
         for name in ("report.md", "curves.png"):
             (out / name).write_bytes((Path(folder) / name).read_bytes())

@@ -58,8 +58,8 @@ def test_every_committed_run_is_one_that_the_protocol_planned(verdicts: Any) -> 
 
 def test_every_question_is_about_arms_that_the_protocol_planned(verdicts: Any) -> None:
     for rung in verdicts.RUNGS:
-        arms = {run.arm for run in verdicts.ladder() if run.rung == rung.name}
-        assert arms >= {arm + end for q in rung.questions for arm in (q.arm, q.against) for end in rung.conditions}
+        arms = {run.arm for run in verdicts.ladder() if run.rung in (rung.name, rung.borrows)}
+        assert arms >= rung.arms
 
 
 def test_arms_have_the_names_that_the_protocol_gave_them(verdicts: Any) -> None:
@@ -136,6 +136,22 @@ def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
     assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
     assert verdicts.verdict(rung, joint.answers) == expected
     assert sum(line.startswith("| Hopper-v5 | 3, 3 |") for line in verdicts.section(outcome)) == 3  # none twice
+
+
+def test_a_rung_that_borrows_compares_with_the_arms_it_names_of_the_other_and_counts_its_own(
+    verdicts: Any, tmp_path: Path
+) -> None:
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "4-checks")._replace(beside=())
+    others = made(tmp_path / "others", {"N=1": (7, 8, 9), "SUNRISE": (0, 0, 0)})
+    own = made(tmp_path / "own", {"batch64": (1, 2, 3)})
+    lent = verdicts.borrowed(rung, {"4-table1": others, "4-checks": own})
+    assert [run.arm for run in lent] == ["N=1"] * 3
+    outcome = verdicts.Outcome(rung, own, 10, lent)
+    (batch,) = outcome.asked()
+    assert [(answer.runs, answer.area[0], answer.sign) for answer in batch.answers] == [((3, 3), 6, 1)]
+    lines = verdicts.section(outcome)
+    assert lines[0].startswith("3 of 10 runs are there, 6.0 hours")  # two hours each, the other rung's not among them
+    assert {run.arm for run in outcome.compared} == {"N=1", "batch64"}
 
 
 def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ as `sunrise report --protocol area` writes it, and in docs/results/README.md, be
 decide, with verdicts; the README gets the verdicts alone. What is written around the marks stays.
 """
 
+import csv
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -112,6 +113,29 @@ def training_seen(runs: Sequence[Run]) -> list[str]:
     return ["What training earned, with its noise and exploration, and what was evaluated, mean over runs:", "", *rows]
 
 
+def acting_seen(runs: Sequence[Run]) -> list[str]:
+    """What the last checkpoint earns by its mean action, by each member alone and by UCB (benchmarks/acting.py)."""
+    rows = [
+        "| task | arm | seed | mean action | members alone, worst to best | UCB, with noise |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in sorted(runs, key=lambda run: (run.env, run.arm, run.seed)):
+        returns: dict[str, list[float]] = {}
+        if (file := run.folder / "acting.csv").exists():
+            for row in csv.DictReader(file.read_text().splitlines()):
+                returns.setdefault(row["way"], []).append(float(row["return"]))
+        if returns:
+            means = {way: float(np.mean(values)) for way, values in returns.items()}
+            members = ", ".join(f"{means[way]:.0f}" for way in sorted(means, key=means.__getitem__) if "member" in way)
+            rows.append(
+                f"| {run.env} | {run.arm} | {run.seed} | {means['mean']:.0f} | {members} | {means['UCB']:.0f} |"
+            )
+    text = (
+        "What the last checkpoint earns, mean over the ten episodes of its evaluations, of runs whose is still there:"
+    )
+    return [text, "", *rows] if rows[2:] else []
+
+
 def last_tenth(values: np.ndarray) -> np.ndarray:
     return values[-max(len(values) // 10, 1) :]
 
@@ -163,7 +187,12 @@ RUNGS = (
         baseline="member",
         beside=(time_to,),
     ),
-    Rung("4-table1", "Table 1 at 100,000 timesteps: Hopper", TABLE1, beside=(weights_seen, training_seen)),
+    Rung(
+        "4-table1",
+        "Table 1 at 100,000 timesteps: Hopper",
+        TABLE1,
+        beside=(weights_seen, training_seen, acting_seen),
+    ),
     Rung(
         "4-checks",
         "One agent on Hopper, with other settings than ours",

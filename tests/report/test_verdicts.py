@@ -162,6 +162,15 @@ def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, t
     assert verdicts.hours(find_runs([tmp_path]).runs) == pytest.approx(2.5 + 3)
 
 
+def test_what_each_way_of_acting_earns_is_the_mean_of_its_episodes(verdicts: Any, tmp_path: Path) -> None:
+    for seed in (1, 2):
+        make_run(tmp_path / f"{seed}", config={"arm": "SUNRISE"}, seed=seed)
+    rows = ["way,episode,return", "mean,1,10", "mean,2,30", "member 1,1,7", "member 2,1,-5", "member 2,2,-7", "UCB,1,8"]
+    (tmp_path / "2" / "acting.csv").write_text("\n".join([*rows, ""]))
+    assert verdicts.acting_seen(find_runs([tmp_path / "1"]).runs) == []  # its checkpoint is gone
+    assert verdicts.acting_seen(find_runs([tmp_path]).runs)[4:] == ["| Hopper-v5 | SUNRISE | 2 | 20 | -6, 7 | 8 |"]
+
+
 def test_what_training_earned_stands_beside_what_was_evaluated(verdicts: Any, tmp_path: Path) -> None:
     for seed, extra in ((1, 0.0), (2, 10.0)):
         returns = [*(float(step) + extra for step in range(1, 20)), 120.0 + extra]

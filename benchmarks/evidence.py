@@ -27,8 +27,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 RUNS, KEPT = ROOT / "evidence", HERE / "results" / "evidence"
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
-THINNED = 50
-"""Rows of metrics that are kept of a run."""
+THINNED = 100
+"""Rows of metrics that are kept of a run, or a few more: the last always is."""
 
 
 class Run(NamedTuple):
@@ -91,7 +91,8 @@ SPARSE: dict[str, dict[str, Any]] = {
 HOPPER = "sunrise/Hopper-v0"
 LONG = {"total_timesteps": 100_000, "eval_freq": 5_000, "eval_episodes": 10}
 TABLE1: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "relative": {"weighting": "relative"}}
-CHECKS: dict[str, dict[str, Any]] = {"batch64": {"batch_size": 64}, "authors": {**AUTHORS_SAC, "eval_steps": 0}}
+AUTHORS = {**AUTHORS_SAC, "eval_steps": 0}
+CHECKS: dict[str, dict[str, Any]] = {"authors": AUTHORS, "authors64": {**AUTHORS, "batch_size": 64}}
 ATARI: dict[str, dict[str, Any]] = {"N=1": {"ensemble_size": 1}, "SUNRISE": {}, "constant": {"weighting": "constant"}}
 
 
@@ -140,7 +141,7 @@ def atari() -> Iterator[Run]:
 
 
 def ladder() -> Iterator[Run]:
-    """Every run in the order in which they are made: all arms of a seed before the next seed."""
+    """Every run in the order in which they are made, rung by rung."""
     yield from base_learners()
     yield from two_sacs("1-again", range(4, 11))
     yield from small()
@@ -161,9 +162,9 @@ def is_peer(run: Run) -> bool:
 
 def trial(run: Run) -> trials.Run:
     """One of ours, as the executor takes it: what is kept of it is small."""
-    small = {"keep": 1, "keep_replay": False, "save_freq": 5_000}
-    own = {"env_id": run.env, "seed": run.seed, "run_dir": relative(run.folder)}
-    return trials.Run(Arm(run.arm, run.algo), run.env, run.seed, {**run.settings, **small, **own}, run.folder)
+    files = {"keep": 1, "keep_replay": False, "save_freq": 5_000, "run_dir": relative(run.folder)}
+    settings = {**run.settings, **files, "env_id": run.env, "seed": run.seed}
+    return trials.Run(Arm(run.arm, run.algo), run.env, run.seed, settings, run.folder)
 
 
 def peer_command(run: Run) -> list[str]:
@@ -185,12 +186,13 @@ def keep(run: Run) -> None:
         raise SystemExit(f"{relative(run.folder)}/config.json is damaged.")
     if not is_peer(run):
         config["command"] = ["sunrise", *config["command"][1:]]
+        config["commit"] = git("log", "-1", "--format=%h", "--", "src")
     here = json.loads(json.dumps(config).replace(f"{ROOT}/", ""))  # no path of the machine it ran on
     (run.kept / "config.json").write_bytes(documents.sealed(here))
     metrics = run.folder / "metrics.jsonl"
     if metrics.exists():
         rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-        rows = rows[:: max(len(rows) // THINNED, 1)]
+        rows = rows[-1 :: -max(len(rows) // THINNED, 1)][::-1]
         names = list(dict.fromkeys(name for row in rows for name in row))
         with (run.kept / "metrics.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, names, lineterminator="\n")
@@ -198,6 +200,11 @@ def keep(run: Run) -> None:
             short = [{k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows]
             writer.writerows(short)
     shutil.copy(run.folder / "eval.csv", run.kept / "eval.csv")  # last: it says that a run is kept
+
+
+def git(*words: str) -> str:
+    """What git says of the code that made a run."""
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def finished(run: Run) -> bool:
@@ -225,10 +232,10 @@ def work(core: int, runs: Iterator[Run], lock: threading.Lock) -> None:
             print(f"core {core}: {run.rung}/{run.name} did not finish; see {relative(RUNS)}/log.txt", flush=True)
 
 
-def run_peers(runs: Sequence[Run]) -> None:
+def run_peers(runs: Sequence[Run], workers: int) -> None:
     """Those of another library, side by side."""
     left, lock = iter(runs), threading.Lock()
-    threads = [threading.Thread(target=work, args=(core, left, lock)) for core in usable()]
+    threads = [threading.Thread(target=work, args=(core, left, lock)) for core in usable()[:workers]]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -254,13 +261,17 @@ def main() -> None:
     RUNS.mkdir(exist_ok=True)
     os.nice(19)
     chosen = [run for run in chosen if not (run.kept / "eval.csv").exists()]
-    run_peers([run for run in chosen if is_peer(run)])
-    ours = {trial(run).folder: run for run in chosen if not is_peer(run)}
+    workers = options.workers or len(usable())
+    run_peers([run for run in chosen if is_peer(run)], workers)
+    ours = {run.folder: run for run in chosen if not is_peer(run)}
     for run in ours.values():
         if finished(run):
             keep(run)
-    execution = Execution(0 if options.ray_address else options.workers or len(usable()), options.ray_address, cpus=1)
-    execute([trial(run) for run in ours.values()], execution, then=lambda done: keep(ours[done.folder]))
+    execution = Execution(0 if options.ray_address else workers, options.ray_address, cpus=1)
+    failures = execute([trial(run) for run in ours.values()], execution, then=lambda done: keep(ours[done.folder]))
+    if failures:
+        names = ", ".join(failure.run.folder.name for failure in failures)
+        raise SystemExit(f"failed: {names}. The protocol wants that said in docs/results/README.md.")
 
 
 if __name__ == "__main__":

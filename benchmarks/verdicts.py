@@ -18,7 +18,7 @@ import numpy as np
 from evidence import KEPT, ROOT, ladder
 from readme import put
 from sunrise.report import statistics
-from sunrise.report.protocols import AREA, LAST, Protocol
+from sunrise.report.protocols import AREA, LAST, scored
 from sunrise.report.report import Options, make_report, write_report
 from sunrise.report.results import Run, find_runs
 
@@ -49,6 +49,8 @@ class Rung(NamedTuple):
     """Whether no difference is what confirms."""
     needed: int = 1
     """Effects that confirm, where none contradicts."""
+    each_task: bool = False
+    """Whether every task is judged by itself."""
     conditions: tuple[str, ...] = ("",)
     """What else is told apart, by the end of an arm's name."""
     baseline: str = ""
@@ -68,7 +70,7 @@ class Rung(NamedTuple):
 
 def time_to(runs: Sequence[Run]) -> list[str]:
     """Timesteps to the first evaluation of 100 or more, arm by arm."""
-    rows = ["| arm | runs | that got there | timesteps, those that never did counted whole |", "|---|---|---|---|"]
+    rows = ["| arm | runs | that got there | timesteps; a run that never did counts as 15,000 |", "|---|---|---|---|"]
     for arm in dict.fromkeys(run.arm for run in runs):
         own = [run for run in runs if run.arm == arm]
         first = [np.flatnonzero(run.evaluations["mean_return"] >= REACHED) for run in own]
@@ -114,9 +116,9 @@ def training_seen(runs: Sequence[Run]) -> list[str]:
 
 
 def acting_seen(runs: Sequence[Run]) -> list[str]:
-    """What the last checkpoint earns by its mean action, by each member alone and by UCB (benchmarks/acting.py)."""
+    """What the last checkpoint earns by its mean action, each member alone, and exploring (benchmarks/acting.py)."""
     rows = [
-        "| task | arm | seed | mean action | members alone, worst to best | UCB, with noise |",
+        "| task | arm | seed | mean action | members alone, worst to best | exploring, as in training |",
         "|---|---|---|---|---|---|",
     ]
     for run in sorted(runs, key=lambda run: (run.env, run.arm, run.seed)):
@@ -126,13 +128,10 @@ def acting_seen(runs: Sequence[Run]) -> list[str]:
                 returns.setdefault(row["way"], []).append(float(row["return"]))
         if returns:
             means = {way: float(np.mean(values)) for way, values in returns.items()}
-            members = ", ".join(f"{means[way]:.0f}" for way in sorted(means, key=means.__getitem__) if "member" in way)
-            rows.append(
-                f"| {run.env} | {run.arm} | {run.seed} | {means['mean']:.0f} | {members} | {means['UCB']:.0f} |"
-            )
-    text = (
-        "What the last checkpoint earns, mean over the ten episodes of its evaluations, of runs whose is still there:"
-    )
+            alone = ", ".join(f"{mean:.0f}" for mean in sorted(means[way] for way in means if way.startswith("member")))
+            row_of = (run.env, run.arm, run.seed, f"{means['mean']:.0f}", alone, f"{means['exploring']:.0f}")
+            rows.append(f"| {' | '.join(map(str, row_of))} |")
+    text = "What the last checkpoint earns in the episodes of its evaluations, of runs whose checkpoint still exists:"
     return [text, "", *rows] if rows[2:] else []
 
 
@@ -185,7 +184,7 @@ RUNGS = (
         ),
         joint="UCB is better than one random member an episode, with either λ",
         baseline="member",
-        beside=(time_to,),
+        beside=(time_to, weights_seen, training_seen),
     ),
     Rung(
         "4-table1",
@@ -197,14 +196,20 @@ RUNGS = (
         "4-checks",
         "One agent on Hopper, with other settings than ours",
         (
-            Question("one agent learns better from a batch of 256 than from one of 64", "N=1", "batch64"),
             Question("one agent learns better with our switches than with the authors'", "N=1", "authors"),
+            Question("with these, it learns better from a batch of 256 than from one of 64", "authors", "authors64"),
         ),
         baseline="N=1",
         beside=(training_seen,),
         borrows="4-table1",
     ),
-    Rung("5-table1", "Table 1 at 100,000 timesteps: other tasks", TABLE1, beside=(weights_seen, training_seen)),
+    Rung(
+        "5-table1",
+        "Table 1 at 100,000 timesteps: other tasks",
+        TABLE1,
+        each_task=True,
+        beside=(weights_seen, training_seen, acting_seen),
+    ),
     Rung(
         "5-atari",
         "One Atari game",
@@ -232,34 +237,28 @@ class Answer(NamedTuple):
         return int(low > 0) - int(high < 0)
 
 
-def scores(runs: Sequence[Run], env: str, arm: str, way: Protocol) -> np.ndarray:
-    """The scores of one arm on one task."""
-    return np.array([way.score(run) for run in runs if run.env == env and run.arm == arm])
-
-
 def difference(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     """Of the means, with its interval."""
     low, high = statistics.difference_interval(x, y, statistics.mean)
     return float(x.mean() - y.mean()), low, high
 
 
-def answers(rung: Rung, question: Question, runs: Sequence[Run]) -> Iterator[Answer]:
-    """What can be said by now: tasks and conditions with enough runs of both arms."""
+def answers(question: Question, runs: Sequence[Run]) -> Iterator[Answer]:
+    """What can be said by now: tasks with enough runs of both arms."""
+    areas, lasts = scored(runs, AREA), scored(runs, LAST)
     for env in dict.fromkeys(run.env for run in runs):
-        for condition in rung.conditions:
-            pair = [question.arm + condition, question.against + condition]
-            area, last = ([scores(runs, env, arm, way) for arm in pair] for way in (AREA, LAST))
-            if min(map(len, area)) < FEWEST:
-                continue
-            counts, means = (len(area[0]), len(area[1])), (float(area[0].mean()), float(area[1].mean()))
-            yield Answer(env + TOLD[condition], counts, means, difference(*area), difference(*last))
+        pair = [(env, question.arm), (env, question.against)]
+        x, y = (np.array(areas.get(one, [])) for one in pair)
+        if min(len(x), len(y)) >= FEWEST:
+            last = difference(*(np.array(lasts[one]) for one in pair))
+            yield Answer(env, (len(x), len(y)), (float(x.mean()), float(y.mean())), difference(x, y), last)
 
 
 def verdict(rung: Rung, found: Sequence[Answer]) -> str:
     """By the rule that was written down before the runs."""
     up, down = sum(a.sign > 0 for a in found), sum(a.sign < 0 for a in found)
     if rung.same_is_right:
-        return "refuted" if up + down else "confirmed, as no interval leaves out 0"
+        return "refuted" if up + down else "not refuted (no interval leaves out 0)"
     if up >= rung.needed and not down:
         return "confirmed"
     if down >= rung.needed and not up:
@@ -302,14 +301,23 @@ class Outcome(NamedTuple):
     def asked(self) -> list[Verdict]:
         """The claims that have answers."""
         found = [
-            Verdict(q.claim, list(answers(self.rung, q, [*self.borrowed, *self.runs])), f"{q.arm} − {q.against}")
-            for q in self.rung.questions
+            Verdict(q.claim, list(answers(q, self.compared)), f"{q.arm} − {q.against}") for q in self.rung.questions
         ]
+        if self.rung.each_task:
+            found = [
+                Verdict(f"{claim} on {answer.task}", [answer], compared)
+                for claim, several, compared in found
+                for answer in several
+            ]
         if self.rung.joint:
             parts = found[:-1]
             together = [answer for one in parts for answer in one.answers]
             found.insert(-1, Verdict(self.rung.joint, together, "; ".join(one.compared for one in parts)))
         return [one for one in found if one.answers]
+
+    def said(self, found: Sequence[Answer]) -> str:
+        """The verdict, once the rung is whole."""
+        return verdict(self.rung, found) if len(self.runs) == self.planned else "open, as the rung is not whole"
 
 
 def by_condition(rung: Rung, run: Run) -> Run:
@@ -322,16 +330,15 @@ def section(outcome: Outcome) -> list[str]:
     """A rung of the page of results."""
     rung, runs, planned = outcome.rung, outcome.runs, outcome.planned
     lines = [
-        f"{len(runs)} of {planned} runs are there, {hours(runs):.1f} hours of one core by the clock, as far as it was "
-        f"written down. Again: `.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`."
+        f"{len(runs)} of {planned} runs are there, {hours(runs):.1f} hours of one core by the clock, where recorded. "
+        f"Again: `.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`."
     ]
     if runs:
         lines[0] += f" Everything that was compared: [report]({rung.name}/report.md)."
     lines.append("")
     for claim, found, compared in outcome.asked():
-        so_far = "" if len(runs) == planned else " so far"
         lines += [
-            f"**{claim[0].upper()}{claim[1:]}: {verdict(rung, found)}**{so_far} ({len(found)} "
+            f"**{claim[0].upper()}{claim[1:]}: {outcome.said(found)}** ({len(found)} "
             f"interval{'s' * (len(found) > 1)}; {compared}).",
             "",
         ]
@@ -356,13 +363,12 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
     """The README's table: a row a claim."""
     lines = ["| claim | tasks | runs an arm | verdict |", "|---|---|---|---|"]
     for outcome in outcomes:
-        so_far = "" if len(outcome.runs) == outcome.planned else ", so far"
         for claim, found, _ in outcome.asked():
             counts = sorted({count for answer in found for count in answer.runs})
             seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
             tasks = ", ".join(dict.fromkeys(answer.task.removesuffix(", noisy") for answer in found))
             tasks += ", each with noisy rewards too" * ("__noise" in outcome.rung.conditions)
-            lines.append(f"| {claim} | {tasks} | {seeds} | {verdict(outcome.rung, found)}{so_far} |")
+            lines.append(f"| {claim} | {tasks} | {seeds} | {outcome.said(found)} |")
     return lines
 
 

@@ -73,14 +73,14 @@ def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_ar
 ) -> None:
     runs = made(tmp_path, {"SUNRISE": (10, 11, 12), "N=1": (1, 2, 6), "relative": (9, 11, 13)})
     rung = verdicts.Rung("4-table1", "", verdicts.TABLE1)
-    (better,) = verdicts.answers(rung, verdicts.TABLE1[0], runs)
+    (better,) = verdicts.answers(verdicts.TABLE1[0], runs)
     assert (better.runs, better.means) == ((3, 3), (11, 3))
     assert better.area[0] == 8
     assert better.last[0] == 8
     # The lowest draw of the one and the highest of the other, and the other way round.
     assert 10 - 6 <= better.area[1] < 8 < better.area[2] <= 12 - 1
     assert better.sign == 1
-    (beside,) = verdicts.answers(rung, verdicts.TABLE1[1], runs)
+    (beside,) = verdicts.answers(verdicts.TABLE1[1], runs)
     assert beside.area[0] == 0
     assert beside.sign == 0
     assert verdicts.verdict(rung, [better]) == "confirmed"
@@ -89,11 +89,29 @@ def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_ar
 
 def test_conditions_are_told_apart_and_too_few_runs_are_not_compared(verdicts: Any, tmp_path: Path) -> None:
     areas = {"none": (5, 6, 7), "N=1": (1, 2, 3), "none__noise": (1, 2, 3), "N=1__noise": (5, 6, 7), "random": (1, 2)}
-    runs = made(tmp_path, areas)
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "2-small")
-    plain, noisy = verdicts.answers(rung, verdicts.Question("", "none", "N=1"), runs)
-    assert (plain.task, plain.sign, noisy.task, noisy.sign) == ("Hopper-v5", 1, "Hopper-v5, noisy", -1)
-    assert list(verdicts.answers(rung, verdicts.Question("", "none", "random"), runs)) == []
+    runs = verdicts.Outcome(rung, made(tmp_path, areas), 14).compared
+    found = {answer.task: answer.sign for answer in verdicts.answers(verdicts.Question("", "none", "N=1"), runs)}
+    assert found == {"Hopper-v5": 1, "Hopper-v5, noisy": -1}
+    assert list(verdicts.answers(verdicts.Question("", "none", "random"), runs)) == []
+
+
+def test_a_claim_has_a_verdict_once_the_rung_is_whole_and_each_task_may_have_its_own(
+    verdicts: Any, tmp_path: Path
+) -> None:
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "5-table1")
+    runs = [
+        run
+        for env, less in (("Ant-v5", 0), ("Hopper-v5", 9))
+        for run in made(tmp_path / env, {"SUNRISE": (10, 11, 12), "N=1": (less, less, less)}, env)
+    ]
+    whole, part = verdicts.Outcome(rung, runs, 12), verdicts.Outcome(rung, runs, 13)
+    assert [one.claim for one in whole.asked()] == [
+        "SUNRISE learns better than one agent on Ant-v5",
+        "SUNRISE learns better than one agent on Hopper-v5",
+    ]
+    assert {whole.said(one.answers) for one in whole.asked()} == {"confirmed"}
+    assert {part.said(one.answers) for one in part.asked()} == {"open, as the rung is not whole"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +122,7 @@ def test_conditions_are_told_apart_and_too_few_runs_are_not_compared(verdicts: A
         ((1, 1, 1, -1), False, 2, "undecided"),
         ((-1, -1, 0, 0), False, 2, "refuted"),
         ((1,), False, 1, "confirmed"),
-        ((0, 0), True, 1, "confirmed, as no interval leaves out 0"),
+        ((0, 0), True, 1, "not refuted (no interval leaves out 0)"),
         ((0, 1), True, 1, "refuted"),
         ((0, -1), True, 1, "refuted"),
     ],
@@ -130,7 +148,7 @@ def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
     verdicts: Any, tmp_path: Path, ten: tuple[int, ...], expected: str
 ) -> None:
     runs = made(tmp_path, {"ucb1": (9, 9, 10), "ucb10": ten, "member": (4, 5, 6), "N=1": (4, 5, 6)})
-    rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")._replace(beside=())
     outcome = verdicts.Outcome(rung, runs, 12)
     joint = next(one for one in outcome.asked() if one.claim == rung.joint)
     assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
@@ -143,15 +161,15 @@ def test_a_rung_that_borrows_compares_with_the_arms_it_names_of_the_other_and_co
 ) -> None:
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "4-checks")._replace(beside=())
     others = made(tmp_path / "others", {"N=1": (7, 8, 9), "SUNRISE": (0, 0, 0)})
-    own = made(tmp_path / "own", {"batch64": (1, 2, 3)})
+    own = made(tmp_path / "own", {"authors": (1, 2, 3)})
     lent = verdicts.borrowed(rung, {"4-table1": others, "4-checks": own})
     assert [run.arm for run in lent] == ["N=1"] * 3
     outcome = verdicts.Outcome(rung, own, 10, lent)
-    (batch,) = outcome.asked()
-    assert [(answer.runs, answer.area[0], answer.sign) for answer in batch.answers] == [((3, 3), 6, 1)]
+    (switches,) = outcome.asked()
+    assert [(answer.runs, answer.area[0], answer.sign) for answer in switches.answers] == [((3, 3), 6, 1)]
     lines = verdicts.section(outcome)
     assert lines[0].startswith("3 of 10 runs are there, 6.0 hours")  # two hours each, the other rung's not among them
-    assert {run.arm for run in outcome.compared} == {"N=1", "batch64"}
+    assert {run.arm for run in outcome.compared} == {"N=1", "authors"}
 
 
 def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, tmp_path: Path) -> None:
@@ -165,8 +183,8 @@ def test_hours_of_a_run_that_was_stopped_count_what_came_before(verdicts: Any, t
 def test_what_each_way_of_acting_earns_is_the_mean_of_its_episodes(verdicts: Any, tmp_path: Path) -> None:
     for seed in (1, 2):
         make_run(tmp_path / f"{seed}", config={"arm": "SUNRISE"}, seed=seed)
-    rows = ["way,episode,return", "mean,1,10", "mean,2,30", "member 1,1,7", "member 2,1,-5", "member 2,2,-7", "UCB,1,8"]
-    (tmp_path / "2" / "acting.csv").write_text("\n".join([*rows, ""]))
+    rows = ["way,episode,return", "mean,1,10", "mean,2,30", "member 1,1,7", "member 2,1,-5", "member 2,2,-7"]
+    (tmp_path / "2" / "acting.csv").write_text("\n".join([*rows, "exploring,1,8", ""]))
     assert verdicts.acting_seen(find_runs([tmp_path / "1"]).runs) == []  # its checkpoint is gone
     assert verdicts.acting_seen(find_runs([tmp_path]).runs)[4:] == ["| Hopper-v5 | SUNRISE | 2 | 20 | -6, 7 | 8 |"]
 

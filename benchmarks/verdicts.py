@@ -197,7 +197,7 @@ RUNGS = (
         "One agent on Hopper, with other settings than ours",
         (
             Question("one agent learns better with our switches than with the authors'", "N=1", "authors"),
-            Question("with these, it learns better from a batch of 256 than from one of 64", "authors", "authors64"),
+            Question("with the authors' switches, a batch of 256 is better than one of 64", "authors", "authors64"),
         ),
         baseline="N=1",
         beside=(training_seen,),

@@ -134,6 +134,12 @@ def checks() -> Iterator[Run]:
         yield Run("4-checks", HOPPER, arm, seed, "sac", {**TABLE1["N=1"], **own, **LONG})
 
 
+def authors_sunrise() -> Iterator[Run]:
+    """SUNRISE beside the checks' one agent, with the same switches."""
+    for seed in range(1, 6):
+        yield Run("4-authors", HOPPER, "SUNRISE-authors", seed, "sac", {**TABLE1["SUNRISE"], **AUTHORS, **LONG})
+
+
 def atari() -> Iterator[Run]:
     length = {"total_timesteps": 100_000, "eval_freq": 10_000, "eval_episodes": 10}
     for seed, (arm, own) in product(range(1, 4), ATARI.items()):
@@ -148,6 +154,7 @@ def ladder() -> Iterator[Run]:
     yield from sparse()
     yield from table1("4-table1", HOPPER)
     yield from checks()
+    yield from authors_sunrise()
     yield from table1("5-table1", "sunrise/Ant-v0", "sunrise/Walker-v0", "sunrise/Cheetah-v0")
     yield from atari()
 

@@ -9,7 +9,7 @@ import csv
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -204,6 +204,14 @@ RUNGS = (
         borrows="4-table1",
     ),
     Rung(
+        "4-authors",
+        "SUNRISE on Hopper, with the authors' switches",
+        (Question("with the authors' switches, SUNRISE learns better than one agent", "SUNRISE-authors", "authors"),),
+        baseline="authors",
+        beside=(weights_seen, training_seen, acting_seen),
+        borrows="4-checks",
+    ),
+    Rung(
         "5-table1",
         "Table 1 at 100,000 timesteps: other tasks",
         TABLE1,
@@ -360,15 +368,16 @@ def section(outcome: Outcome) -> list[str]:
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[str]:
-    """The README's table: a row a claim."""
-    lines = ["| claim | tasks | runs an arm | verdict |", "|---|---|---|---|"]
+    """The README's table: a row a task, the claim and its verdict in the first of them."""
+    lines = ["| claim | verdict | task | runs | difference of areas [95 %] |", "|---|---|---|---|---|"]
     for outcome in outcomes:
         for claim, found, _ in outcome.asked():
-            counts = sorted({count for answer in found for count in answer.runs})
-            seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            tasks = ", ".join(dict.fromkeys(answer.task.removesuffix(", noisy") for answer in found))
-            tasks += ", each with noisy rewards too" * ("__noise" in outcome.rung.conditions)
-            lines.append(f"| {claim} | {tasks} | {seeds} | {outcome.said(found)} |")
+            said = f"{claim} | {outcome.said(found)}"
+            if claim == outcome.rung.joint:
+                lines.append(f"| {said} | as above | | |")
+                continue
+            for head, a in zip(chain([said], repeat(" | ")), found, strict=False):
+                lines.append(f"| {head} | {a.task} | {a.runs[0]}, {a.runs[1]} | {shown(a.area)} |")
     return lines
 
 

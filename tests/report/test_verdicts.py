@@ -114,6 +114,21 @@ def test_a_claim_has_a_verdict_once_the_rung_is_whole_and_each_task_may_have_its
     assert {part.said(one.answers) for one in part.asked()} == {"open, as the rung is not whole"}
 
 
+def test_the_readme_quotes_every_tasks_interval_and_a_joint_claims_once(verdicts: Any, tmp_path: Path) -> None:
+    areas = {"ucb1": (9, 9, 9), "ucb10": (4, 4, 4), "member": (5, 5, 5), "N=1": (5, 5, 5)}
+    runs = [run for env in ("Ant-v5", "Hopper-v5") for run in made(tmp_path / env, areas, env)]
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")
+    assert verdicts.summary([verdicts.Outcome(rung, runs, 24)])[2:] == [
+        "| UCB with λ = 1 is better than one random member an episode | confirmed | Ant-v5 | 3, 3 | +4 [4, 4] |",
+        "|  |  | Hopper-v5 | 3, 3 | +4 [4, 4] |",
+        "| UCB with λ = 10 is better than one random member an episode | refuted | Ant-v5 | 3, 3 | -1 [-1, -1] |",
+        "|  |  | Hopper-v5 | 3, 3 | -1 [-1, -1] |",
+        "| UCB is better than one random member an episode, with either λ | undecided | as above | | |",
+        "| five agents, one of them acting an episode, learn better than one | undecided | Ant-v5 | 3, 3 | +0 [0, 0] |",
+        "|  |  | Hopper-v5 | 3, 3 | +0 [0, 0] |",
+    ]
+
+
 @pytest.mark.parametrize(
     ("signs", "same", "needed", "expected"),
     [

@@ -96,6 +96,17 @@ def at_work(out: Path, place: str = "", other_than: int = 0) -> tuple[Path, Owne
     raise AssertionError("no trial came to work")
 
 
+def left(out: Path) -> dict[Path, dict[str, Any]]:
+    """The statuses of the trials, once no process works on any; one that was stopped before it had any begins anew."""
+    until = time.monotonic() + 120
+    while any(is_in_use(Folder(folder)) for folder in (out / "runs").iterdir()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    statuses = {folder: RunFolder(folder).read_status() for folder in (out / "runs").iterdir()}
+    assert not [path for folder, has in statuses.items() if not has for path in folder.glob("checkpoints/step-*")]
+    return {folder: status for folder, status in statuses.items() if status}
+
+
 def test_a_killed_worker_a_lost_node_and_a_killed_driver_change_no_bit(
     cluster: Any, grid: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -138,12 +149,12 @@ def test_ctrl_c_and_sigterm_save_every_trial_and_the_same_command_ends_where_the
         said = said_by(driver, 130)
         assert "Stopped; what was trained is saved." in said
         assert f"Go on: sunrise sweep {grid} --out {tmp_path} --ray-address {cluster.address} --only 1/3" in said
-        for folder in (tmp_path / "runs").iterdir():
-            if RunFolder(folder).holds_a_run:
-                state, timesteps = status_of(folder)
-                assert state in ("stopped", "finished")
-                assert "killed" not in RunFolder(folder).read_status()
-                assert runs.newest(folder).name == f"step-{timesteps:09d}"
+        statuses = left(tmp_path)
+        assert statuses  # at least the one that was at work
+        for folder, status in statuses.items():
+            assert status["status"] in ("stopped", "finished")
+            assert "killed" not in status
+            assert runs.newest(folder).name == f"step-{status['timesteps']:09d}"
     assert "2 of 2 trials are finished" in said_by(drive(grid, tmp_path, *flags), 0)
     for folder in (tmp_path / "runs").iterdir():
         runs.assert_same(folder, whole / folder.name)
@@ -222,7 +233,7 @@ def test_without_its_head_the_trials_save_the_driver_says_so_and_another_cluster
     said = said_by(driver, 2)
     assert re.search(r"The head of the Ray cluster, \S+, does not answer; it has 2 s to come back", said)
     assert re.search(r"error: the head of the Ray cluster, \S+, is gone.* Go on: sunrise sweep .* --only 1/3", said)
-    assert "stopped" in {status_of(folder)[0] for folder in (tmp_path / "runs").iterdir()}
+    assert "stopped" in {status["status"] for status in left(tmp_path).values()}
     from ray.cluster_utils import Cluster
 
     other = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})

@@ -1,7 +1,8 @@
 """The runs of docs/results/protocol.md, as data: two at a time, each bound to one core, resumed where they stopped.
 
 `.venv/bin/python benchmarks/evidence.py` runs what is not done, rung by rung; `--list` shows what there is. Runs live
-in evidence/ (not committed); what a finished one leaves for the record goes to benchmarks/results/evidence/.
+in evidence/ (not committed); what a finished one leaves for the record goes to benchmarks/results/evidence/. With
+`--again` what is on record is run once more: git then shows whether its rows are the same.
 """
 
 import argparse
@@ -255,6 +256,7 @@ def main() -> None:
     rungs, arms = {run.rung for run in ladder()}, {run.arm for run in ladder()}
     parser.add_argument("--rungs", nargs="*", default=[], choices=sorted(rungs), help="only these")
     parser.add_argument("--arms", nargs="*", default=[], choices=sorted(arms), help="only these, in the order given")
+    parser.add_argument("--again", action="store_true", help="run what is kept once more, and keep that instead")
     parser.add_argument("--workers", type=int, default=0, help="runs side by side; default: as many as cores")
     parser.add_argument("--ray-address", help="a Ray cluster instead")
     options = parser.parse_args()
@@ -267,7 +269,7 @@ def main() -> None:
         return
     RUNS.mkdir(exist_ok=True)
     os.nice(19)
-    chosen = [run for run in chosen if not (run.kept / "eval.csv").exists()]
+    chosen = [run for run in chosen if options.again or not (run.kept / "eval.csv").exists()]
     workers = options.workers or len(usable())
     run_peers([run for run in chosen if is_peer(run)], workers)
     ours = {run.folder: run for run in chosen if not is_peer(run)}

@@ -27,6 +27,8 @@ FEWEST = 3
 """Runs of an arm without which nothing is compared."""
 TOLD = {"": "", "__noise": ", noisy"}
 """What a condition adds to the name of a task."""
+LATER = " (asked later)"
+"""Of a claim that is not in the protocol as it was first written, but among its changes."""
 REACHED = 100.0
 """The return of rung 3 whose time is reported."""
 
@@ -68,18 +70,23 @@ class Rung(NamedTuple):
         return {arm + end for q in self.questions for arm in (q.arm, q.against) for end in self.conditions}
 
 
+def times_to(runs: Sequence[Run]) -> tuple[list[int], int]:
+    """Timesteps of each run to its first evaluation of 100 or more, all where there is none; how many have one."""
+    first = [np.flatnonzero(run.evaluations["mean_return"] >= REACHED) for run in runs]
+    steps = [
+        run.evaluations["timesteps"][f[0]] if f.size else run.total_timesteps
+        for run, f in zip(runs, first, strict=True)
+    ]
+    return steps, sum(bool(f.size) for f in first)
+
+
 def time_to(runs: Sequence[Run]) -> list[str]:
     """Timesteps to the first evaluation of 100 or more, arm by arm."""
     rows = ["| arm | runs | that got there | timesteps; a run that never did counts as 15,000 |", "|---|---|---|---|"]
     for arm in dict.fromkeys(run.arm for run in runs):
         own = [run for run in runs if run.arm == arm]
-        first = [np.flatnonzero(run.evaluations["mean_return"] >= REACHED) for run in own]
-        steps = [
-            run.evaluations["timesteps"][f[0]] if f.size else run.total_timesteps
-            for run, f in zip(own, first, strict=True)
-        ]
+        steps, got = times_to(own)
         low, high = statistics.stratified_interval(np.array(steps, float), statistics.mean)
-        got = sum(bool(f.size) for f in first)
         rows.append(f"| {arm} | {len(own)} | {got} | {np.mean(steps):,.0f} [{low:,.0f}, {high:,.0f}] |")
     return [f"Timesteps to the first evaluation of {REACHED:.0f} or more:", "", *rows]
 
@@ -180,7 +187,7 @@ RUNGS = (
         (
             Question("UCB with λ = 1 is better than one random member an episode", "ucb1", "member"),
             Question("UCB with λ = 10 is better than one random member an episode", "ucb10", "member"),
-            Question("five agents, one of them acting an episode, learn better than one", "member", "N=1"),
+            Question(f"five agents, one of them acting an episode, learn better than one{LATER}", "member", "N=1"),
         ),
         joint="UCB is better than one random member an episode, with either λ",
         baseline="member",
@@ -196,8 +203,10 @@ RUNGS = (
         "4-checks",
         "One agent on Hopper, with other settings than ours",
         (
-            Question("one agent learns better with our switches than with the authors'", "N=1", "authors"),
-            Question("with the authors' switches, a batch of 256 is better than one of 64", "authors", "authors64"),
+            Question(f"one agent learns better with our switches than with the authors'{LATER}", "N=1", "authors"),
+            Question(
+                f"with the authors' switches, a batch of 256 is better than one of 64{LATER}", "authors", "authors64"
+            ),
         ),
         baseline="N=1",
         beside=(training_seen,),
@@ -206,7 +215,11 @@ RUNGS = (
     Rung(
         "4-authors",
         "SUNRISE on Hopper, with the authors' switches",
-        (Question("with the authors' switches, SUNRISE learns better than one agent", "SUNRISE-authors", "authors"),),
+        (
+            Question(
+                f"with the authors' switches, SUNRISE learns better than one agent{LATER}", "SUNRISE-authors", "authors"
+            ),
+        ),
         baseline="authors",
         beside=(weights_seen, training_seen, acting_seen),
         borrows="4-checks",
@@ -284,6 +297,13 @@ def hours(runs: Sequence[Run]) -> float:
     return sum(float(run.evaluations["hours"][-1]) for run in runs if "hours" in run.evaluations)
 
 
+def spent(runs: Sequence[Run]) -> str:
+    """The same in words, with how many of the runs recorded it."""
+    recorded = sum("hours" in run.evaluations for run in runs)
+    partly = f" (recorded for {recorded} of them)" * (recorded < len(runs))
+    return f"{hours(runs):.1f} hours of one core by the clock{partly}"
+
+
 class Verdict(NamedTuple):
     """A claim, the answers that it rests on, and which arms they compare."""
 
@@ -337,10 +357,9 @@ def by_condition(rung: Rung, run: Run) -> Run:
 def section(outcome: Outcome) -> list[str]:
     """A rung of the page of results."""
     rung, runs, planned = outcome.rung, outcome.runs, outcome.planned
-    lines = [
-        f"{len(runs)} of {planned} runs are there, {hours(runs):.1f} hours of one core by the clock, where recorded. "
-        f"Again: `.venv/bin/python benchmarks/evidence.py --rungs {rung.name}`."
-    ]
+    command = f".venv/bin/python benchmarks/evidence.py --rungs {rung.name}"
+    again = f"Again: `{command} --again`." if len(runs) == planned else f"Go on: `{command}`."
+    lines = [f"{len(runs)} of {planned} runs are there, {spent(runs)}. {again}"]
     if runs:
         lines[0] += f" Everything that was compared: [report]({rung.name}/report.md)."
     lines.append("")
@@ -379,6 +398,12 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
             for head, a in zip(chain([said], repeat(" | ")), found, strict=False):
                 lines.append(f"| {head} | {a.task} | {a.runs[0]}, {a.runs[1]} | {shown(a.area)} |")
     return lines
+
+
+def total(outcomes: Sequence[Outcome]) -> list[str]:
+    """All that was run."""
+    runs = [run for outcome in outcomes for run in outcome.runs]
+    return [f"In all {len(runs)} runs, {spent(runs)}."]
 
 
 def outcomes() -> list[Outcome]:
@@ -423,6 +448,7 @@ def main() -> None:
         if outcome.runs:
             write_report_of(outcome)
         put(PAGES / "README.md", outcome.rung.name, section(outcome))
+    put(PAGES / "README.md", "spent", total(found))
     put(ROOT / "README.md", "verdicts", summary(found))
     print(f"written: {PAGES.relative_to(ROOT)} and README.md")
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from sunrise.report.results import Run, find_runs
 from tests.report.folders import make_run
@@ -15,14 +17,18 @@ from tests.report.folders import make_run
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def verdicts() -> Any:
-    """The script, as a module."""
+def script(name: str) -> Any:
+    """One of benchmarks/, as a module."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
-        return importlib.import_module("verdicts")
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> Any:
+    return script("verdicts")
 
 
 def block(document: Path, name: str) -> str:
@@ -46,6 +52,7 @@ def test_the_pages_are_what_the_committed_rows_give(verdicts: Any) -> None:
         assert block(ROOT / "docs/results/README.md", outcome.rung.name) == expected, (
             "run .venv/bin/python benchmarks/verdicts.py"
         )
+    assert block(ROOT / "docs/results/README.md", "spent") == "\n".join(verdicts.total(found))
     assert block(ROOT / "README.md", "verdicts") == "\n".join(verdicts.summary(found))
 
 
@@ -124,7 +131,8 @@ def test_the_readme_quotes_every_tasks_interval_and_a_joint_claims_once(verdicts
         "| UCB with λ = 10 is better than one random member an episode | refuted | Ant-v5 | 3, 3 | -1 [-1, -1] |",
         "|  |  | Hopper-v5 | 3, 3 | -1 [-1, -1] |",
         "| UCB is better than one random member an episode, with either λ | undecided | as above | | |",
-        "| five agents, one of them acting an episode, learn better than one | undecided | Ant-v5 | 3, 3 | +0 [0, 0] |",
+        "| five agents, one of them acting an episode, learn better than one (asked later) | undecided | Ant-v5 | 3, 3 "
+        "| +0 [0, 0] |",
         "|  |  | Hopper-v5 | 3, 3 | +0 [0, 0] |",
     ]
 
@@ -214,3 +222,45 @@ def test_what_training_earned_stands_beside_what_was_evaluated(verdicts: Any, tm
     lines = verdicts.training_seen(find_runs([tmp_path]).runs)
     # By hand: 1 + ... + 19 + 120 = 310. Evaluations 310 / 20 + 5 = 20.5; training (620 - 10) / 19 and (1020 - 30) / 19.
     assert lines[-1] == "| Hopper-v5 | SUNRISE | 2 | 42.11 | 149 | 20.5 | 74.5 |"
+
+
+def test_what_the_sentences_say_beside_the_tables_is_what_the_committed_rows_give(verdicts: Any) -> None:
+    beside = script("beside")
+    rows = "\n".join(beside.from_rows(verdicts.outcomes()))
+    assert rows in (ROOT / "docs/results/beside.md").read_text(), "run .venv/bin/python benchmarks/beside.py"
+
+
+def test_an_exact_permutation_test_counts_every_way_to_deal_the_scores() -> None:
+    beside = script("beside")
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    assert beside.permutation(x, y) == pytest.approx(2 / 6)  # {1, 2} and {3, 4} of the six pairs are so far apart
+    assert beside.permutation(x, np.array([1.0, 2.0])) == 1
+
+
+def test_an_effect_that_is_seen_so_often_and_the_interval_of_student_agree_with_theory() -> None:
+    beside = script("beside")
+    _, by_t = beside.draw((1.0, 1.0), (10, 10))
+    expected = stats.norm.ppf(0.8) + stats.t.ppf(0.975, 18)  # in standard errors of the difference, nearly
+    assert by_t.needed(0.8) == pytest.approx(expected * np.sqrt(2 / 10), rel=0.05)
+    assert by_t.seen(by_t.needed(0.8)) == pytest.approx(0.8, abs=0.01)
+    difference, low, high = beside.student(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 3.0]))
+    margin = stats.t.ppf(0.975, 16 / 5) * np.sqrt(4 / 3)  # variances 1 and 3: Welch's degrees are 4^2 / (1 / 2 + 9 / 2)
+    assert (difference, low, high) == pytest.approx((1, 1 - margin, 1 + margin))
+
+
+def test_runs_on_record_are_made_once_more_only_when_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    evidence = script("evidence")
+    handed: list[int] = []
+
+    def execute(runs: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
+        handed.append(len(runs))
+        return []
+
+    monkeypatch.setattr(evidence, "ROOT", tmp_path)
+    monkeypatch.setattr(evidence, "RUNS", tmp_path / "evidence")
+    monkeypatch.setattr(evidence.os, "nice", lambda _: 0)
+    monkeypatch.setattr(evidence, "execute", execute)
+    for flags in ([], ["--again"]):
+        monkeypatch.setattr(sys, "argv", ["evidence.py", "--rungs", "4-table1", *flags])
+        evidence.main()
+    assert handed == [0, 15]

@@ -1,0 +1,248 @@
+"""The numbers that docs/results/README.md has in its sentences, beside its tables: writes docs/results/beside.md.
+
+`.venv/bin/python benchmarks/beside.py` needs no run: it reads the committed rows, as `verdicts.py` does. None of these
+numbers was planned, and none decides.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from sunrise.report.protocols import AREA, LAST, Protocol, mean_of_last, scored
+from sunrise.report.results import Run
+from verdicts import PAGES, Outcome, difference, hours, kept_runs, outcomes, shown, times_to
+
+Scores = np.ndarray
+HOPPER = "sunrise/Hopper-v0"
+REPLICATION = {"SUNRISE": 1618.0, "N=1": 322.0}
+"""Mai et al. (2022), last evaluations at 100,000 timesteps; the standard error that it gives is SUNRISE's."""
+ITS_ERROR = 195.0
+DRAWS, RESAMPLES = 2_000, 1_000
+"""Pairs of arms that are drawn to see how often an effect would be seen, and resamples of each."""
+
+
+# -- without drawing ---------------------------------------------------------------------------------------------------
+
+
+def student(x: Scores, y: Scores) -> tuple[float, float, float]:
+    """The difference of two means with the 95 % interval of Student's t, the variances not assumed equal (Welch)."""
+    low, high = stats.ttest_ind(x, y, equal_var=False).confidence_interval()
+    return float(x.mean() - y.mean()), float(low), float(high)
+
+
+def permutation(x: Scores, y: Scores) -> float:
+    """Two-sided, of the difference of means, over every way to deal the scores to two arms."""
+    both, size = np.concatenate([x, y]), len(x)
+    chosen = np.array(list(combinations(range(len(both)), size)))
+    sums = both[chosen].sum(axis=1)
+    spread = np.abs(sums / size - (both.sum() - sums) / len(y))
+    return float(np.mean(spread >= abs(x.mean() - y.mean()) - 1e-9))
+
+
+def all_seeds() -> list[str]:
+    """Rung 1's SAC with the seeds of both times."""
+    runs = [run for rung in ("1-base", "1-again") for run in kept_runs(rung)]
+    areas = scored(runs, AREA)
+    rows = ["| task | runs | areas | difference of areas [95 %] |", "|---|---|---|---|"]
+    for env in ("Hopper-v5", "HalfCheetah-v5"):
+        x, y = (np.array(areas[env, arm]) for arm in ("ours", "sb3"))
+        rows.append(f"| {env} | {len(x)}, {len(y)} | {x.mean():.4g}, {y.mean():.4g} | {shown(difference(x, y))} |")
+    return ["## 1: SAC against Stable-Baselines3's, all ten seeds", "", *rows]
+
+
+def five_by_ucb(small: Outcome) -> list[str]:
+    """Rung 2's question that was not asked."""
+    areas = scored(small.compared, AREA)
+    rows = ["| task | difference of areas [95 %] |", "|---|---|"]
+    for env in dict.fromkeys(env for env, _ in areas):
+        rows.append(f"| {env} | {shown(difference(*(np.array(areas[env, arm]) for arm in ('confidence', 'N=1'))))} |")
+    return ["## 2: five agents with the paper's weight and UCB − one agent", "", *rows]
+
+
+def soonest(sparse: Outcome) -> list[str]:
+    """Rung 3's times to a return of 100, one agent against each of the others."""
+    times = {
+        arm: np.array(times_to([run for run in sparse.runs if run.arm == arm])[0], float)
+        for arm in ("N=1", "member", "ucb1", "ucb10")
+    }
+    rows = ["| one agent against | p, exact permutation test of the means |", "|---|---|"]
+    rows += [f"| {arm} | {permutation(times['N=1'], times[arm]):.2f} |" for arm in times if arm != "N=1"]
+    return ["## 3: timesteps to a return of 100", "", *rows]
+
+
+def weights_by_run(outcome: Outcome, arms: Sequence[str], fewest: int) -> list[str]:
+    """The 95 % of a minibatch's weights in single runs: the largest after so many timesteps, and the last."""
+    rows = [f"| task | arm | largest after {fewest:,} timesteps | last, run by run |", "|---|---|---|---|"]
+    for env, arm in sorted({(run.env, run.arm) for run in outcome.compared if run.arm in arms}):
+        own = [run for run in outcome.compared if (run.env, run.arm) == (env, arm)]
+        after = [run.metrics["train/weight_p95"][run.metrics["timesteps"] > fewest] for run in own]
+        last = ", ".join(f"{weight[-1]:.2f}" for weight in sorted(after, key=lambda weight: weight[-1]))
+        rows.append(f"| {env} | {arm} | {max(np.nanmax(weight) for weight in after):.3f} | {last} |")
+    return [f"## {outcome.rung.name[0]}: the largest weights (95 % of a minibatch) in single runs", "", *rows]
+
+
+def other_temperatures(runs: Sequence[Run]) -> list[str]:
+    """Until when the paper's weight would be above 0.51 for one backup of 20 with its other temperatures."""
+    rows = ["| T | above 0.51 for one backup of 20 until |", "|---|---|"]
+    own = [run.metrics for run in runs if run.arm == "SUNRISE"]
+    for temperature in (10, 20, 50):
+        until = 0.0
+        for metrics in own:
+            weight = 1 / (1 + np.exp(temperature * metrics["train/disagreement_p05"])) + 0.5
+            until = max([until, *metrics["timesteps"][weight > 0.51]])
+        rows.append(f"| {temperature} | {until:,.0f} |")
+    return ["## 4: the paper's weight by the disagreement that was logged, with each T of its set", "", *rows]
+
+
+def hopper(runs: Sequence[Run]) -> list[str]:
+    """Rung 4 by other ways than the one that decides."""
+    rows = ["| SUNRISE − N=1, by | difference | bootstrap [95 %] | Student's t [95 %] |", "|---|---|---|---|"]
+    for name, x, y in ways(runs):
+        (mean, low, high), (_, low_t, high_t) = difference(x, y), student(x, y)
+        rows.append(f"| {name} | {mean:+.0f} | [{low:.0f}, {high:.0f}] | [{low_t:.0f}, {high_t:.0f}] |")
+    lasts = scored(runs, LAST)
+    rows += [
+        "",
+        "| last evaluation | mean ± standard error | Student's t [95 %] | the replication |",
+        "|---|---|---|---|",
+    ]
+    for arm in ("N=1", "SUNRISE", "relative"):
+        values = np.array(lasts[HOPPER, arm])
+        error = stats.sem(values)
+        low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), error)
+        there = f"{REPLICATION[arm]:.0f}" if arm in REPLICATION else ""
+        rows.append(f"| {arm} | {values.mean():.0f} ± {error:.0f} | [{low:.0f}, {high:.0f}] | {there} |")
+    x, y = (np.array(lasts[HOPPER, arm]) for arm in ("SUNRISE", "N=1"))
+    apart = (REPLICATION["SUNRISE"] - REPLICATION["N=1"]) - (x.mean() - y.mean())
+    error = np.sqrt(stats.sem(x) ** 2 + stats.sem(y) ** 2 + ITS_ERROR**2)
+    rows += [
+        "",
+        f"The replication's difference is {apart:.0f} larger than ours, {apart / error:.1f} standard errors of ",
+    ]
+    rows[-1] += f"both ({error:.0f}; of the replication's only SUNRISE's is published)."
+    return ["## 4: SUNRISE and one agent on Hopper", "", *rows]
+
+
+def ways(runs: Sequence[Run]) -> Iterator[tuple[str, Scores, Scores]]:
+    """Scores of SUNRISE and of one agent, by several protocols."""
+
+    def of(way: Protocol, seeds: Sequence[int] = range(1, 6)) -> tuple[Scores, Scores]:
+        found = scored([run for run in runs if run.seed in seeds], way)
+        return np.array(found[HOPPER, "SUNRISE"]), np.array(found[HOPPER, "N=1"])
+
+    def trained(run: Run) -> float:
+        return float(np.nanmean(run.metrics["rollout/return_mean"]))
+
+    yield "area (decides)", *of(AREA)
+    yield "area, without seed 5 of either", *of(AREA, range(1, 5))
+    yield "last evaluation", *of(LAST)
+    yield "mean of the last five", *of(mean_of_last(5))
+    arms = [[run for run in runs if run.arm == arm] for arm in ("SUNRISE", "N=1")]
+    x, y = (np.array([trained(run) for run in own]) for own in arms)
+    yield "what training earned", x, y
+    x, y = (np.array([AREA.score(run) - trained(run) for run in own]) for own in arms)
+    yield "area − what training earned", x, y
+
+
+# -- with drawing ------------------------------------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """Intervals of the differences of two arms between which there is none, one a draw."""
+
+    low: Scores
+    high: Scores
+
+    def seen(self, effect: float) -> float:
+        """How often an effect of that size would leave 0 out of its interval, on its own side."""
+        return float(np.mean(self.low + effect > 0))
+
+    def needed(self, often: float) -> float:
+        """The effect that would be seen so often."""
+        return float(np.quantile(-self.low, often))
+
+
+def draw(spreads: tuple[float, float], sizes: tuple[int, int]) -> tuple[Drawn, Drawn]:
+    """By the bootstrap and by Student's t, of arms that are normal with the given deviations."""
+    generator = np.random.default_rng(0)
+    arms = [generator.normal(0, spread, (DRAWS, size)) for spread, size in zip(spreads, sizes, strict=True)]
+    again = [
+        np.take_along_axis(arm[:, None, :], generator.integers(size, size=(DRAWS, RESAMPLES, size)), axis=2).mean(2)
+        for arm, size in zip(arms, sizes, strict=True)
+    ]
+    low, high = np.quantile(again[0] - again[1], (0.025, 0.975), axis=1)
+    by_t = stats.ttest_ind(*arms, axis=1, equal_var=False).confidence_interval()
+    return Drawn(low, high), Drawn(by_t.low, by_t.high)
+
+
+def effects_needed(found: Sequence[Outcome]) -> list[str]:
+    """What would have been seen: every second time, and four times of five."""
+    rows = [
+        "| comparison | task | by | deviations of the arms | every second time | four times of five |",
+        "|---|---|---|---|---|---|",
+    ]
+    for outcome in found:
+        for question in outcome.rung.questions if len(outcome.runs) == outcome.planned else ():
+            for name, way in (("area", AREA), *([("last", LAST)] * outcome.rung.name.startswith("4"))):
+                scores = scored(outcome.compared, way)
+                for env in dict.fromkeys(env for env, _ in scores):
+                    pair = [np.array(scores.get((env, arm), [])) for arm in (question.arm, question.against)]
+                    if not min(map(len, pair)):
+                        continue
+                    spreads = (float(pair[0].std(ddof=1)), float(pair[1].std(ddof=1)))
+                    drawn = draw(spreads, (len(pair[0]), len(pair[1])))
+                    half, most = (", ".join(f"{d.needed(often):.3g}" for d in drawn) for often in (0.5, 0.8))
+                    own = f"{spreads[0]:.3g}, {spreads[1]:.3g}"
+                    rows.append(f"| {question.arm} − {question.against} | {env} | {name} | {own} | {half} | {most} |")
+    text = "The effect that would be seen so often: by the bootstrap, then by Student's t. Arms are drawn as normal."
+    return ["## How large an effect would be seen", "", text, "", *rows]
+
+
+def coverage() -> list[str]:
+    """How often the interval of no difference has 0 in it."""
+    rows = ["| runs an arm | bootstrap | Student's t |", "|---|---|---|"]
+    for size in (3, 5, 7, 8, 10):
+        rates = [np.mean((d.low < 0) & (d.high > 0)) for d in draw((1.0, 1.0), (size, size))]
+        rows.append(f"| {size} | {rates[0]:.0%} | {rates[1]:.0%} |")
+    return ["## How often a 95 % interval holds the truth", "", f"{DRAWS:,} pairs of normal arms.", "", *rows]
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def from_rows(found: Sequence[Outcome]) -> list[str]:
+    """The part that is quick."""
+    by_name = {outcome.rung.name: outcome for outcome in found}
+    table1 = by_name["4-table1"].runs
+    paused = [run for run in by_name["2-small"].runs if hours([run]) > 0.4]
+    parts = (
+        all_seeds(),
+        five_by_ucb(by_name["2-small"]),
+        weights_by_run(by_name["2-small"], ("confidence", "member"), 3_000),
+        [f"{len(paused)} runs of rung 2 stood still for half an hour each: {hours(paused):.1f} of its hours."],
+        soonest(by_name["3-sparse"]),
+        weights_by_run(by_name["3-sparse"], ("member", "ucb1", "ucb10"), 14_000),
+        hopper(table1),
+        other_temperatures(table1),
+    )
+    return [line for part in parts for line in (*part, "")]
+
+
+def main() -> None:
+    """Write the page."""
+    found = outcomes()
+    head = "What the sentences of [the results](README.md) say beside their tables, from the committed rows by "
+    lines = [
+        "# Beside the results",
+        "",
+        head + "`benchmarks/beside.py`. Nothing here was planned, and nothing decides.",
+    ]
+    lines += ["", *from_rows(found), *effects_needed(found), "", *coverage()]
+    (PAGES / "beside.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

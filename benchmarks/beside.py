@@ -17,9 +17,15 @@ from verdicts import PAGES, Outcome, difference, hours, kept_runs, outcomes, sho
 
 Scores = np.ndarray
 HOPPER = "sunrise/Hopper-v0"
-REPLICATION = {"SUNRISE": 1618.0, "N=1": 322.0}
-"""Mai et al. (2022), last evaluations at 100,000 timesteps; the standard error that it gives is SUNRISE's."""
+REPLICATION = {
+    HOPPER: {"SUNRISE": 1618.0, "N=1": 322.0},
+    "sunrise/Ant-v0": {"SUNRISE": 834.0, "N=1": 724.0},
+    "sunrise/Walker-v0": {"SUNRISE": 46.0, "N=1": -392.0},
+    "sunrise/Cheetah-v0": {"SUNRISE": 3879.0, "N=1": 3211.0},
+}
+"""Mai et al. (2022), last evaluations at 100,000 timesteps, 25 runs."""
 ITS_ERROR = 195.0
+"""The standard error that it gives for SUNRISE on Hopper."""
 DRAWS, RESAMPLES = 2_000, 1_000
 """Pairs of arms that are drawn to see how often an effect would be seen, and resamples of each."""
 
@@ -104,19 +110,9 @@ def hopper(runs: Sequence[Run]) -> list[str]:
         (mean, low, high), (_, low_t, high_t) = difference(x, y), student(x, y)
         rows.append(f"| {name} | {mean:+.0f} | [{low:.0f}, {high:.0f}] | [{low_t:.0f}, {high_t:.0f}] |")
     lasts = scored(runs, LAST)
-    rows += [
-        "",
-        "| last evaluation | mean ± standard error | Student's t [95 %] | the replication |",
-        "|---|---|---|---|",
-    ]
-    for arm in ("N=1", "SUNRISE", "relative"):
-        values = np.array(lasts[HOPPER, arm])
-        error = stats.sem(values)
-        low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), error)
-        there = f"{REPLICATION[arm]:.0f}" if arm in REPLICATION else ""
-        rows.append(f"| {arm} | {values.mean():.0f} ± {error:.0f} | [{low:.0f}, {high:.0f}] | {there} |")
+    rows += ["", *beside_replication(runs)]
     x, y = (np.array(lasts[HOPPER, arm]) for arm in ("SUNRISE", "N=1"))
-    apart = (REPLICATION["SUNRISE"] - REPLICATION["N=1"]) - (x.mean() - y.mean())
+    apart = (REPLICATION[HOPPER]["SUNRISE"] - REPLICATION[HOPPER]["N=1"]) - (x.mean() - y.mean())
     error = np.sqrt(stats.sem(x) ** 2 + stats.sem(y) ** 2 + ITS_ERROR**2)
     rows += [
         "",
@@ -124,6 +120,29 @@ def hopper(runs: Sequence[Run]) -> list[str]:
     ]
     rows[-1] += f"both ({error:.0f}; of the replication's only SUNRISE's is published)."
     return ["## 4: SUNRISE and one agent on Hopper", "", *rows]
+
+
+def beside_replication(runs: Sequence[Run]) -> list[str]:
+    """Last evaluations of each arm, where it has two runs or more, and what the replication has there."""
+    rows = [
+        "| task | last evaluation of | runs | mean ± standard error | Student's t [95 %] | the replication |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (env, arm), scores in scored(runs, LAST).items():
+        if len(scores) > 1:
+            mean, error = np.mean(scores), stats.sem(scores)
+            low, high = stats.t.interval(0.95, len(scores) - 1, mean, error)
+            there = REPLICATION[env].get(arm)
+            told = "" if there is None else f"{there:.0f}"
+            rows.append(
+                f"| {env} | {arm} | {len(scores)} | {mean:.0f} ± {error:.0f} | [{low:.0f}, {high:.0f}] | {told} |"
+            )
+    return rows
+
+
+def other_tasks(runs: Sequence[Run]) -> list[str]:
+    """What rung 5 has so far."""
+    return ["## 5: other tasks beside the replication", "", *beside_replication(runs)] if runs else []
 
 
 def ways(runs: Sequence[Run]) -> Iterator[tuple[str, Scores, Scores]]:
@@ -185,7 +204,7 @@ def effects_needed(found: Sequence[Outcome]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for outcome in found:
-        for question in outcome.rung.questions if len(outcome.runs) == outcome.planned else ():
+        for question in () if outcome.missing else outcome.rung.questions:
             for name, way in (("area", AREA), *([("last", LAST)] * outcome.rung.name.startswith("4"))):
                 scores = scored(outcome.compared, way)
                 for env in dict.fromkeys(env for env, _ in scores):
@@ -227,8 +246,9 @@ def from_rows(found: Sequence[Outcome]) -> list[str]:
         weights_by_run(by_name["3-sparse"], ("member", "ucb1", "ucb10"), 14_000),
         hopper(table1),
         other_temperatures(table1),
+        other_tasks(by_name["5-table1"].runs),
     )
-    return [line for part in parts for line in (*part, "")]
+    return [line for part in parts if part for line in (*part, "")]
 
 
 def main() -> None:

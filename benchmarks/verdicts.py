@@ -317,7 +317,8 @@ class Outcome(NamedTuple):
 
     rung: Rung
     runs: Sequence[Run]
-    planned: int
+    planned: Mapping[str, int]
+    """Runs of each task."""
     borrowed: Sequence[Run] = ()
     """What another rung made of the same arms."""
 
@@ -343,9 +344,15 @@ class Outcome(NamedTuple):
             found.insert(-1, Verdict(self.rung.joint, together, "; ".join(one.compared for one in parts)))
         return [one for one in found if one.answers]
 
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """Runs of each task that are planned and not there; tasks that are whole are left out."""
+        return Counter(self.planned) - Counter(run.env for run in self.runs)
+
     def said(self, found: Sequence[Answer]) -> str:
-        """The verdict, once the rung is whole."""
-        return verdict(self.rung, found) if len(self.runs) == self.planned else "open, as the rung is not whole"
+        """The verdict, once the rung is whole, or the task where each is judged by itself."""
+        waits = any(a.task in self.missing for a in found) if self.rung.each_task else bool(self.missing)
+        return "open, as runs are missing" if waits else verdict(self.rung, found)
 
 
 def by_condition(rung: Rung, run: Run) -> Run:
@@ -356,9 +363,9 @@ def by_condition(rung: Rung, run: Run) -> Run:
 
 def section(outcome: Outcome) -> list[str]:
     """A rung of the page of results."""
-    rung, runs, planned = outcome.rung, outcome.runs, outcome.planned
+    rung, runs, planned = outcome.rung, outcome.runs, sum(outcome.planned.values())
     command = f".venv/bin/python benchmarks/evidence.py --rungs {rung.name}"
-    again = f"Again: `{command} --again`." if len(runs) == planned else f"Go on: `{command}`."
+    again = f"Go on: `{command}`." if outcome.missing else f"Again: `{command} --again`."
     lines = [f"{len(runs)} of {planned} runs are there, {spent(runs)}. {again}"]
     if runs:
         lines[0] += f" Everything that was compared: [report]({rung.name}/report.md)."
@@ -408,7 +415,7 @@ def total(outcomes: Sequence[Outcome]) -> list[str]:
 
 def outcomes() -> list[Outcome]:
     """What is there of every rung; a run that cannot be read is not passed over."""
-    planned = Counter(run.rung for run in ladder())
+    planned = {rung.name: Counter(run.env for run in ladder() if run.rung == rung.name) for rung in RUNGS}
     kept = {rung.name: kept_runs(rung.name) for rung in RUNGS}
     return [Outcome(rung, kept[rung.name], planned[rung.name], borrowed(rung, kept)) for rung in RUNGS]
 

@@ -97,35 +97,39 @@ def test_a_difference_is_of_mean_areas_and_its_interval_leaves_out_zero_where_ar
 def test_conditions_are_told_apart_and_too_few_runs_are_not_compared(verdicts: Any, tmp_path: Path) -> None:
     areas = {"none": (5, 6, 7), "N=1": (1, 2, 3), "none__noise": (1, 2, 3), "N=1__noise": (5, 6, 7), "random": (1, 2)}
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "2-small")
-    runs = verdicts.Outcome(rung, made(tmp_path, areas), 14).compared
+    runs = verdicts.Outcome(rung, made(tmp_path, areas), {"Hopper-v5": 14}).compared
     found = {answer.task: answer.sign for answer in verdicts.answers(verdicts.Question("", "none", "N=1"), runs)}
     assert found == {"Hopper-v5": 1, "Hopper-v5, noisy": -1}
     assert list(verdicts.answers(verdicts.Question("", "none", "random"), runs)) == []
 
 
-def test_a_claim_has_a_verdict_once_the_rung_is_whole_and_each_task_may_have_its_own(
+def test_a_claim_has_a_verdict_once_its_rung_is_whole_or_its_task_where_each_is_judged_by_itself(
     verdicts: Any, tmp_path: Path
 ) -> None:
-    rung = next(rung for rung in verdicts.RUNGS if rung.name == "5-table1")
+    rung = next(rung for rung in verdicts.RUNGS if rung.name == "5-table1")._replace(beside=())
     runs = [
         run
         for env, less in (("Ant-v5", 0), ("Hopper-v5", 9))
         for run in made(tmp_path / env, {"SUNRISE": (10, 11, 12), "N=1": (less, less, less)}, env)
     ]
-    whole, part = verdicts.Outcome(rung, runs, 12), verdicts.Outcome(rung, runs, 13)
+    whole = verdicts.Outcome(rung, runs, {"Ant-v5": 6, "Hopper-v5": 6})
+    part = verdicts.Outcome(rung, runs, {"Ant-v5": 6, "Hopper-v5": 7})
     assert [one.claim for one in whole.asked()] == [
         "SUNRISE learns better than one agent on Ant-v5",
         "SUNRISE learns better than one agent on Hopper-v5",
     ]
     assert {whole.said(one.answers) for one in whole.asked()} == {"confirmed"}
-    assert {part.said(one.answers) for one in part.asked()} == {"open, as the rung is not whole"}
+    assert [part.said(one.answers) for one in part.asked()] == ["confirmed", "open, as runs are missing"]
+    assert verdicts.section(part)[0].startswith("12 of 13 runs are there")
+    together = part._replace(rung=rung._replace(each_task=False))
+    assert [together.said(one.answers) for one in together.asked()] == ["open, as runs are missing"]
 
 
 def test_the_readme_quotes_every_tasks_interval_and_a_joint_claims_once(verdicts: Any, tmp_path: Path) -> None:
     areas = {"ucb1": (9, 9, 9), "ucb10": (4, 4, 4), "member": (5, 5, 5), "N=1": (5, 5, 5)}
     runs = [run for env in ("Ant-v5", "Hopper-v5") for run in made(tmp_path / env, areas, env)]
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")
-    assert verdicts.summary([verdicts.Outcome(rung, runs, 24)])[2:] == [
+    assert verdicts.summary([verdicts.Outcome(rung, runs, {"Ant-v5": 12, "Hopper-v5": 12})])[2:] == [
         "| UCB with λ = 1 is better than one random member an episode | confirmed | Ant-v5 | 3, 3 | +4 [4, 4] |",
         "|  |  | Hopper-v5 | 3, 3 | +4 [4, 4] |",
         "| UCB with λ = 10 is better than one random member an episode | refuted | Ant-v5 | 3, 3 | -1 [-1, -1] |",
@@ -172,7 +176,7 @@ def test_ucb_under_a_sparse_reward_is_judged_by_both_lambdas_together(
 ) -> None:
     runs = made(tmp_path, {"ucb1": (9, 9, 10), "ucb10": ten, "member": (4, 5, 6), "N=1": (4, 5, 6)})
     rung = next(rung for rung in verdicts.RUNGS if rung.name == "3-sparse")._replace(beside=())
-    outcome = verdicts.Outcome(rung, runs, 12)
+    outcome = verdicts.Outcome(rung, runs, {"Hopper-v5": 12})
     joint = next(one for one in outcome.asked() if one.claim == rung.joint)
     assert [answer.sign for answer in joint.answers] == [1, 0 if expected == "confirmed" else -1]
     assert verdicts.verdict(rung, joint.answers) == expected
@@ -187,7 +191,7 @@ def test_a_rung_that_borrows_compares_with_the_arms_it_names_of_the_other_and_co
     own = made(tmp_path / "own", {"authors": (1, 2, 3)})
     lent = verdicts.borrowed(rung, {"4-table1": others, "4-checks": own})
     assert [run.arm for run in lent] == ["N=1"] * 3
-    outcome = verdicts.Outcome(rung, own, 10, lent)
+    outcome = verdicts.Outcome(rung, own, {"Hopper-v5": 10}, lent)
     (switches,) = outcome.asked()
     assert [(answer.runs, answer.area[0], answer.sign) for answer in switches.answers] == [((3, 3), 6, 1)]
     lines = verdicts.section(outcome)

@@ -4,14 +4,15 @@
 numbers was planned, and none decides.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from sunrise.report.protocols import AREA, LAST, Protocol, mean_of_last, scored
+from sunrise.report.published import published_for
 from sunrise.report.results import Run
 from verdicts import PAGES, Outcome, difference, hours, kept_runs, outcomes, shown, times_to
 
@@ -42,7 +43,7 @@ def student(x: Scores, y: Scores) -> tuple[float, float, float]:
 def permutation(x: Scores, y: Scores) -> float:
     """Two-sided, of the difference of means, over every way to deal the scores to two arms."""
     both, size = np.concatenate([x, y]), len(x)
-    chosen = np.array(list(combinations(range(len(both)), size)))
+    chosen = np.array(list(itertools.combinations(range(len(both)), size)))
     sums = both[chosen].sum(axis=1)
     spread = np.abs(sums / size - (both.sum() - sums) / len(y))
     return float(np.mean(spread >= abs(x.mean() - y.mean()) - 1e-9))
@@ -145,6 +146,33 @@ def other_tasks(runs: Sequence[Run]) -> list[str]:
     return ["## 5: other tasks beside the replication", "", *beside_replication(runs)] if runs else []
 
 
+def seeds_needed(runs: Sequence[Run]) -> list[str]:
+    """How many runs an arm would show what others found on Hopper, if last evaluations are spread as ours are."""
+    lasts = scored(runs, LAST)
+    spreads = [float(np.std(lasts[HOPPER, arm], ddof=1)) for arm in ("SUNRISE", "N=1")]
+    paper = {run.arm: entry.mean for run in runs for entry in published_for(run)}
+    rows = ["| SUNRISE − N=1 at the last evaluation | difference | runs an arm |", "|---|---|---|"]
+    for name, there in (
+        ("the replication, at 100,000 timesteps", REPLICATION[HOPPER]),
+        ("the paper, at 200,000 timesteps", paper),
+    ):
+        effect = there["SUNRISE"] - there["N=1"]
+        rows.append(f"| {name} | {effect:+.0f} | {runs_to_see(effect, spreads, often=0.8)} |")
+    text = f"Seen four times of five by Student's t; deviations {spreads[0]:.0f} and {spreads[1]:.0f}."
+    return ["## 4: how many runs would show what others found", "", text, "", *rows]
+
+
+def runs_to_see(effect: float, spreads: Sequence[float], often: float) -> int:
+    """The fewest runs an arm with which Welch's t sees an effect so often, on its own side."""
+    variances = np.square(spreads)
+    for size in itertools.count(2):
+        error = np.sqrt(variances.sum() / size)
+        freedom = (size - 1) * variances.sum() ** 2 / np.square(variances).sum()
+        if stats.nct.sf(stats.t.ppf(0.975, freedom), freedom, effect / error) >= often:
+            return size
+    raise AssertionError  # count does not end
+
+
 def ways(runs: Sequence[Run]) -> Iterator[tuple[str, Scores, Scores]]:
     """Scores of SUNRISE and of one agent, by several protocols."""
 
@@ -245,6 +273,7 @@ def from_rows(found: Sequence[Outcome]) -> list[str]:
         soonest(by_name["3-sparse"]),
         weights_by_run(by_name["3-sparse"], ("member", "ucb1", "ucb10"), 14_000),
         hopper(table1),
+        seeds_needed(table1),
         other_temperatures(table1),
         other_tasks(by_name["5-table1"].runs),
     )

@@ -144,11 +144,23 @@ def shorter(cls: type[Agent], name: str, small: dict[str, Any]) -> type[Agent]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_of_a_document_leads_to_a_file(document: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    missing = [link for link in links if link and not (document.parent / link).exists()]
+def test_every_link_of_a_document_leads_to_a_file_and_to_a_heading_of_it(document: Path) -> None:
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", prose(document)) if "://" not in link]
+    missing = [file for file, _, _ in links if file and not (document.parent / file).exists()]
     assert not missing
+    inside = [(document.parent / file if file else document, heading) for file, _, heading in links if heading]
+    assert not [(file, heading) for file, heading in inside if heading not in anchors(file)]
+
+
+def prose(document: Path) -> str:
+    """A document without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: Path) -> set[str]:
+    """What a link may name of a page: its headings, as hosts of Markdown spell them."""
+    headings = re.findall(r"^#+ (.+)$", prose(document), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_documents_are_found() -> None:

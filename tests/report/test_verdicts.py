@@ -252,14 +252,11 @@ def test_an_effect_that_is_seen_so_often_and_the_interval_of_student_agree_with_
     assert (difference, low, high) == pytest.approx((1, 1 - margin, 1 + margin))
 
 
-def test_as_many_runs_as_are_said_to_show_an_effect_show_it_so_often_when_drawn() -> None:
+@pytest.mark.parametrize("size", [5, 12])
+def test_how_often_an_effect_is_seen_by_t_is_what_drawing_gives(size: int) -> None:
     beside = script("beside")
-    spreads = (1.0, 2.0)
-    size = beside.runs_to_see(2.0, spreads, often=0.8)
-    often = {runs: beside.draw(spreads, (runs, runs))[1].seen(2.0) for runs in (size, size - 2)}
-    assert often[size] > 0.79
-    assert often[size - 2] < 0.79
-    assert beside.runs_to_see(200.0, spreads, often=0.8) == 2
+    _, by_t = beside.draw((1.0, 2.0), (size, size))
+    assert beside.power(2.0, (1.0, 2.0), size) == pytest.approx(by_t.seen(2.0), abs=0.04)
 
 
 def test_runs_on_record_are_made_once_more_only_when_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -253,14 +253,17 @@ def run_peers(runs: Sequence[Run], workers: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the runs and which are kept")
-    rungs, arms = {run.rung for run in ladder()}, {run.arm for run in ladder()}
+    rungs, tasks, arms = ({getattr(run, name) for run in ladder()} for name in ("rung", "env", "arm"))
     parser.add_argument("--rungs", nargs="*", default=[], choices=sorted(rungs), help="only these")
     parser.add_argument("--arms", nargs="*", default=[], choices=sorted(arms), help="only these, in the order given")
+    parser.add_argument("--tasks", nargs="*", default=[], choices=sorted(tasks), help="only these, in the order given")
     parser.add_argument("--again", action="store_true", help="run what is kept once more, and keep that instead")
     parser.add_argument("--workers", type=int, default=0, help="runs side by side; default: as many as cores")
     parser.add_argument("--ray-address", help="a Ray cluster instead")
     options = parser.parse_args()
     chosen = [run for run in ladder() if not options.rungs or run.rung in options.rungs]
+    if options.tasks:
+        chosen = sorted((r for r in chosen if r.env in options.tasks), key=lambda run: options.tasks.index(run.env))
     if options.arms:
         chosen = sorted((r for r in chosen if r.arm in options.arms), key=lambda run: options.arms.index(run.arm))
     if options.list:

@@ -242,8 +242,8 @@ def test_an_exact_permutation_test_counts_every_way_to_deal_the_scores() -> None
 
 
 def test_an_effect_that_is_seen_so_often_and_the_interval_of_student_agree_with_theory() -> None:
-    beside = script("beside")
-    _, by_t = beside.draw((1.0, 1.0), (10, 10))
+    beside, seen = script("beside"), script("seen")
+    _, by_t = seen.draw((1.0, 1.0), (10, 10))
     expected = stats.norm.ppf(0.8) + stats.t.ppf(0.975, 18)  # in standard errors of the difference, nearly
     assert by_t.needed(0.8) == pytest.approx(expected * np.sqrt(2 / 10), rel=0.05)
     assert by_t.seen(by_t.needed(0.8)) == pytest.approx(0.8, abs=0.01)
@@ -254,9 +254,9 @@ def test_an_effect_that_is_seen_so_often_and_the_interval_of_student_agree_with_
 
 @pytest.mark.parametrize("size", [5, 12])
 def test_how_often_an_effect_is_seen_by_t_is_what_drawing_gives(size: int) -> None:
-    beside = script("beside")
-    _, by_t = beside.draw((1.0, 2.0), (size, size))
-    assert beside.power(2.0, (1.0, 2.0), size) == pytest.approx(by_t.seen(2.0), abs=0.04)
+    seen = script("seen")
+    _, by_t = seen.draw((1.0, 2.0), (size, size))
+    assert seen.power(2.0, (1.0, 2.0), size) == pytest.approx(by_t.seen(2.0), abs=0.04)
 
 
 def test_runs_on_record_are_made_once_more_only_when_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

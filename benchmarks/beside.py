@@ -7,6 +7,7 @@ numbers was planned, and none decides.
 import itertools
 from collections.abc import Iterator, Sequence
 
+import gymnasium
 import numpy as np
 from scipy import stats
 
@@ -190,6 +191,24 @@ def other_tasks(runs: Sequence[Run]) -> list[str]:
     return ["## 5: other tasks beside the replication", "", *beside_replication(runs)] if runs else []
 
 
+def idle() -> list[str]:
+    """What doing nothing earns on the tasks of rungs 4 and 5: played, not read."""
+    rows = ["| task | returns of three episodes |", "|---|---|"]
+    for env_id in REPLICATION:
+        env = gymnasium.make(env_id)
+        returns = []
+        for seed in range(3):
+            env.reset(seed=seed)
+            earned, over = 0.0, False
+            while not over:
+                _, reward, terminated, truncated, _ = env.step(np.zeros(env.action_space.shape, np.float32))
+                earned, over = earned + float(reward), terminated or truncated
+            returns.append(f"{earned:.0f}")
+        env.close()
+        rows.append(f"| {env_id} | {', '.join(returns)} |")
+    return ["## 5: what an agent earns that does nothing", "", *rows]
+
+
 def seeds_needed(runs: Sequence[Run]) -> list[str]:
     """How many runs an arm would show what others found on Hopper, if last evaluations are spread as ours are."""
     lasts = scored(runs, LAST)
@@ -288,7 +307,7 @@ def main() -> None:
         "",
         head + "`benchmarks/beside.py`. Nothing here was planned, and nothing decides.",
     ]
-    lines += ["", *from_rows(found), *effects_needed(found), "", *coverage()]
+    lines += ["", *from_rows(found), *idle(), "", *effects_needed(found), "", *coverage()]
     (PAGES / "beside.md").write_text("\n".join(lines) + "\n")
 
 

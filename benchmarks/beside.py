@@ -154,7 +154,6 @@ def with_authors(ours: Outcome, authors: Outcome) -> list[str]:
         "| SUNRISE − one agent | by | difference | bootstrap [95 %] | Student's t [95 %] |",
         "|---|---|---|---|---|",
     ]
-    lasts: list[Scores] = []
     for name, way in (("area", AREA), ("last evaluation", LAST)):
         found = scored((*ours.compared, *authors.compared), way)
         x, y, own, one = (np.array(found[HOPPER, arm]) for arm in ("SUNRISE-authors", "authors", "SUNRISE", "N=1"))
@@ -164,8 +163,9 @@ def with_authors(ours: Outcome, authors: Outcome) -> list[str]:
         )
         mean, low, high = difference(np.stack([x, own], 1), np.stack([y, one], 1))  # two tasks to the bootstrap
         rows.append(f"| the mean of both switches | {name} | {mean:+.0f} | [{low:.0f}, {high:.0f}] | |")
-        lasts = [x, y]
-    return ["## 4: with the authors' switches", "", *rows, "", apart(lasts[0], lasts[1])]
+    lasts = scored(authors.compared, LAST)
+    x, y = (np.array(lasts[HOPPER, arm]) for arm in ("SUNRISE-authors", "authors"))
+    return ["## 4: with the authors' switches", "", *rows, "", apart(x, y)]
 
 
 def beside_replication(runs: Sequence[Run]) -> list[str]:
